@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.report.charts.finding_strips import Scale, lane, over_releases
-from rmaudit.report.over_time.finding_changes import Change
-from rmaudit.report.over_time.history import Point, Series
-from rmaudit.report.over_time.run_comparison import FindingChange
+from rmaudit.report.releases.finding_comparison import Change
+from rmaudit.report.releases.history import Point, Series
+from rmaudit.report.releases.run_comparison import FindingChange
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict, below
 from rmaudit.verdicts.findings import Band, Control, Finding
 from tests.findings import but, found
