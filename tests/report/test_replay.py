@@ -159,10 +159,7 @@ def test_the_lines_of_a_replay() -> None:
 
     assert told[-2:] == [
         "3 findings: 1 pass, 1 fail (blocks), 1 not run; 1 changed; fail",
-        (
-            "verdict: FAILS: 1 fail blocks; positive_skew was not measured: "
-            "gone ::error::x\\x1b[31m"
-        ),
+        ("verdict: FAILS: 1 fail blocks; positive_skew was not measured: gone ::error::x\\x1b[31m"),
     ]
     assert told[0] == (
         "fail -> fail (blocks): positive_skew[toy-best]: +0.20 [+0.10, +0.30], "

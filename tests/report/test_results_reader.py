@@ -21,13 +21,12 @@ from rmaudit.report import charts, json_codec, results_document, results_reader,
 from rmaudit.report.charts import model_comparison, svg_compiler
 from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.releases import run_comparison
-from rmaudit.report.results_document import SCHEMA, Before, Results
+from rmaudit.report.results_document import SCHEMA, Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.report.results_schema import schema
 from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
 from rmaudit.verdicts.findings import Control
-from rmaudit.verdicts.run_verdict import Outcome
 from rmaudit.verdicts.verdict_policy import Policy, Rules, Waiver
 from tests.findings import TODAY, claim
 from tests.report.charts.conftest import EVERY
