@@ -105,7 +105,7 @@ def _with_rewards(case: Case, answers: _Answers) -> _Answers:
     return _request_and_score(case, lambda model: rewarded(model, answers, cache=case.options.kept))
 
 
-def _rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
+def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
     """Report a request to the run (`on_request`); return a model's rewards of answers (cached)."""
     from rmaudit.scores.answer_files import rewards
 
@@ -215,7 +215,7 @@ def wordings(case: Case) -> Probes:
         AS_IT_IS: case.model,
         **{name: _judge_with_template(case, file) for name, file in files.items()},
     }
-    found = {name: _rewards_of(case, model, asked.answers) for name, model in models.items()}
+    found = {name: rewards_of(case, model, asked.answers) for name, model in models.items()}
     case.keys.extend(each.key for each in found.values())
     case.caveats.append(measured_on(asked.source))
     return replace(

@@ -143,7 +143,7 @@ def test_marked(rng): ...
 
 
 def test_a_gap_is_green_and_never_passes(run: Run, write: Write) -> None:
-    """Skipped from inside or by a mark: SKIPPED, and red with --rm-gate, unless it gates nothing."""
+    """Skipped from inside or by a mark: red with --rm-gate alone, unless it gates nothing."""
     assert run(SKIPS).ret == pytest.ExitCode.OK
 
     ended = run(SKIPS, "--rm-gate")
