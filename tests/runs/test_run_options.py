@@ -123,7 +123,6 @@ WRONG: dict[str, tuple[str, list[Any]]] = {
     "search": ("number of evaluations", ["2k", -1]),
     "device": ("auto, spread, cpu, mps, or cuda, ", ["gpu", "cuda:", "cpu:1"]),
     "dtype": ("auto, float32, bfloat16, float16", ["int8"]),
-    "missing": ("skip or fail", ["pass"]),
     "on": ("write ray, or the address", ["sun"]),
     "recorded": ("True or False", [1]),
 }

@@ -191,7 +191,7 @@ def test_other_words_are_not_compared_as_if_they_were_the_same() -> None:
 def test_a_reader_checks_what_regressed() -> None:
     """results.json cannot say that a gate regressed, or did not, against its own numbers."""
     kept = blessed(run_of(gate(0)))
-    true = with_blessed(run_of(gate(0, 0.1)), {SPEC.name: kept})
+    true = with_blessed(run_of(gate(0, 0.5)), {SPEC.name: kept})
     assert contradiction(json_codec.decode(Results, json_codec.encode(true))) == ""
     (finding,) = true.findings
     for said, blocks in (("", False), ("it did", True)):
