@@ -26,7 +26,13 @@ from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.servers import BARE_URL, secret_in
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.runs.option_parsing import is_ray
+from rmaudit.runs.option_parsing import (
+    LARGEST,
+    Option,
+    is_ray,
+    text_matching,
+    whole_number_from,
+)
 from rmaudit.runs.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -63,11 +69,25 @@ class RayOptions:
 
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="how many workers Ray is given (default: as many as have room)"),
+        Option(
+            "how many workers Ray is given",
+            "N",
+            f"a positive whole number up to {LARGEST}",
+            whole_number_from(1),
+            unset="as many as there is room for",
+            command="--workers",
+        ),
     ] = None
     gpus: Annotated[
         float | None,
-        typer.Option(min=0, help="GPUs of each of Ray's workers (default: 1, where there are any)"),
+        Option(
+            "GPUs of each of Ray's workers",
+            "N",
+            "a number of GPUs, such as 1 or 0.5",
+            text_matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
+            unset="1, where there are any",
+            command="--gpus",
+        ),
     ] = None
     cpus: Annotated[float, typer.Option(min=0, help="CPUs of each of Ray's workers")] = 1
 
