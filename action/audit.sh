@@ -14,8 +14,9 @@ esac
 
 # Outside of the checkout: nothing that a pull request brings is taken for scores or reports.
 reports=$KEPT/reports
+rm -rf "$reports" # of an earlier run
 mkdir -p "$reports"
-options=(--rm-missing "$MISSING" --rm-report "$reports" --rm-cache "$KEPT/cache")
+options=(--rm-report "$reports" --rm-cache "$KEPT/cache")
 [ "$GATE" != passes ] || options+=(--rm-gate)
 [ -z "$MODEL" ] || options+=(--model "$MODEL")
 [ -z "$BASELINE" ] || options+=(--rm-baseline "$BASELINE")
@@ -24,18 +25,12 @@ while IFS= read -r line; do
     [ -z "$line" ] || options+=("$line")
 done <<<"$OPTIONS"
 
-before=$(ls "$reports")
 python -m pytest "$AUDITS" "${options[@]}" && code=0 || code=$?
-report=$(comm -13 <(sort <<<"$before") <(ls "$reports" | sort) | tail -n 1)
+report=$(ls "$reports" | tail -n 1)
 if [ -z "$report" ] || [ ! -f "$reports/$report/results.json" ]; then
     echo "::error::the audits left no report; pytest ended with $code, and says above why"
     exit 3
 fi
-
-# The cache has the runs of every branch: this one and the newest two others are enough to compare
-# with. Another's name may be later than this one's, where clocks differ.
-ls "$reports" | { grep -vxF -- "$report" || true; } | sort -r | tail -n +3 |
-    while IFS= read -r old; do rm -rf "${reports:?}/$old"; done
 
 verdict=$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["verdict"]["outcome"])' \
     "$reports/$report/results.json")

@@ -32,8 +32,8 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.measures import control_word_matching, identity_gaps
 from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.prompts import Prompt
-from rmaudit.report.over_time.blessed_release import Blessing, bless, read, write
-from rmaudit.report.over_time.release_regressions import with_blessed
+from rmaudit.report.releases.blessed_release import Blessing, bless, read, write
+from rmaudit.report.releases.release_regressions import with_blessed
 from rmaudit.report.results_document import Results, Run
 from rmaudit.report.results_of_run import collect
 from rmaudit.runs.synthetic_scorer_fixtures import Trial

@@ -14,7 +14,14 @@ COMMANDS: dict[str, str] = {
     "import": "use `rmaudit data import`",
     "publish": "upload eval_results.yaml of the report with `hf upload`",
 }
-OPTIONS: dict[str, str] = {}  # of pytest, with their dashes
+OPTIONS: dict[str, str] = {  # of pytest, with their dashes
+    "--rm-blessed": "put the file into blessed/ beside models.yaml, or delete it there",
+    "--rm-gpus": "use `rmaudit sweep --on ray --gpus N`",
+    "--rm-inconclusive": "use `severity:` or `waivers:` of models.yaml",
+    "--rm-ledger": "copy the file into the folder ledger/ of the cache",
+    "--rm-missing": "use --rm-gate, which is red unless the run PASSES",
+    "--rm-workers": "use `rmaudit sweep --on ray --workers N`",
+}
 KEYS: dict[str, str] = {  # of models.yaml, of an entry or the file
     "trust_remote_code": _FUNCTION,
     "score_field": _FUNCTION,

@@ -39,7 +39,7 @@ def bundled(results: Results) -> Results:
         replace(each, claim=replace(each.claim, repeat=_OPTIONS.sub("", each.claim.repeat)))
         for each in results.findings
     )
-    return replace(results, run=run, findings=findings, before=None)
+    return replace(results, run=run, findings=findings)
 
 
 def main() -> None:

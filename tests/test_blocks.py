@@ -153,7 +153,7 @@ def test_no_block_escapes(page: Path) -> None:
         ("rmaudit search NAME --nosuch 3", "--nosuch"),
         ("rmaudit compare one.json", "new"),
         ("pytest audits --model '*' --rm-recorded -k framing_inversion", ""),
-        ("pytest audits --rm-missing never", "never"),
+        ("pytest audits --rm-device never", "never"),
         ("pytest audits --nosuch", "--nosuch"),
         ("pytest audits/test_nosuch.py", "test_nosuch"),
         ("audit it", "audit it"),

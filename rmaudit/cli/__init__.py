@@ -90,7 +90,7 @@ def _rmaudit(
 app.command(epilog="Example: rmaudit report reports/2026-11-21T10-50-00Z/results.json")(
     results_commands.report
 )
-app.command(epilog="Example: rmaudit replay results.json --policy models.yaml --inconclusive pass")(
+app.command(epilog="Example: rmaudit replay results.json --policy models.yaml")(
     results_commands.replay
 )
 app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --margin 0.05")(

@@ -26,8 +26,14 @@ from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.servers import BARE_URL, secret_in
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.runs.option_parsing import is_ray
-from rmaudit.runs.run_options import OPTIONS, RunOptions
+from rmaudit.runs.option_parsing import (
+    LARGEST,
+    Option,
+    is_ray,
+    text_matching,
+    whole_number_from,
+)
+from rmaudit.runs.run_options import RunOptions
 
 if TYPE_CHECKING:
     from rmaudit.config.user_prompts_and_lists import OwnWords
@@ -61,8 +67,28 @@ class ArrayOptions:
 class RayOptions:
     """Options for Ray's workers: how many, and the GPUs and CPUs of each."""
 
-    workers: Annotated[int | None, OPTIONS["workers"]] = None
-    gpus: Annotated[float | None, OPTIONS["gpus"]] = None
+    workers: Annotated[
+        int | None,
+        Option(
+            "how many workers Ray is given",
+            "N",
+            f"a positive whole number up to {LARGEST}",
+            whole_number_from(1),
+            unset="as many as there is room for",
+            command="--workers",
+        ),
+    ] = None
+    gpus: Annotated[
+        float | None,
+        Option(
+            "GPUs of each of Ray's workers",
+            "N",
+            "a number of GPUs, such as 1 or 0.5",
+            text_matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
+            unset="1, where there are any",
+            command="--gpus",
+        ),
+    ] = None
     cpus: Annotated[float, typer.Option(min=0, help="CPUs of each of Ray's workers")] = 1
 
 
@@ -214,9 +240,8 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
 
     registry = known_models(run.registry)
     if prompts:
-        if any((run.prompts, run.pairs, run.samples, run.ledger)):
-            given = "--prompts, --pairs, --samples and --ledger"
-            fail(f"{given} are for audits; leave them out with --prompt")
+        if any((run.prompts, run.pairs, run.samples)):
+            fail("--prompts, --pairs and --samples are for audits; leave them out with --prompt")
         names = [*what, *run.models]
         if len(names) != 1:
             fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -59,19 +59,13 @@ def report(
         say(path)
 
 
-def replay(  # noqa: PLR0913, PLR0917  (its options)
+def replay(
     results: _Results,
     policy: Annotated[
         Path | None,
         typer.Option(
             exists=True, dir_okay=False, help="a models.yaml (default: verdicts as stored)"
         ),
-    ] = None,
-    inconclusive: Annotated[
-        Literal["fail", "pass"] | None, typer.Option(help="as --rm-inconclusive (default: fail)")
-    ] = None,
-    missing: Annotated[
-        Literal["skip", "fail"] | None, typer.Option(help="as --rm-missing (default: skip)")
     ] = None,
     on: Annotated[
         datetime | None,
@@ -92,17 +86,16 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
     No model is needed. The verdicts that change are printed, those that fail the run, and last the
     verdict on the run.
 
-    Exit code 0 if nothing fails the run, 1 if a failure does, 2 if something inconclusive or not
-    measured does, 3 for errors.
+    Exit code 0 if the run PASSES, 1 if it FAILS, 2 if something is unsure or was not measured, 3
+    for errors.
     """
     from rmaudit.report import replay as again
 
-    if policy is None and any(option is not None for option in (inconclusive, missing, on)):
-        fail("--inconclusive, --missing and --on need a --policy to judge under; give one")
+    if policy is None and on is not None:
+        fail("--on needs a --policy to judge under; give one")
     rules, before = None if policy is None else _policy_of_file(policy), _read_results(results)
     after = before
     if rules:
-        rules = replace(rules, inconclusive=inconclusive or "fail", missing=missing or "skip")
         after = again.replay(before, rules, (on or datetime.now(UTC)).date())
     said = again.summarize(before, after, rules)
     if out is not None:
@@ -151,7 +144,7 @@ def compare(  # noqa: PLR0913  (its options)
     that): 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
     compared, 3 if a file cannot be read or is damaged.
     """
-    from rmaudit.report.over_time import comparison_lines, run_comparison
+    from rmaudit.report.releases import comparison_lines, run_comparison
 
     if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
@@ -180,24 +173,22 @@ def history(
 ) -> None:
     """Show every gate over the runs of a folder, by family of models, on one page.
 
-    Printed is the first regression of each family, and why there are several families. Exit code
-    0; 3 if no run can be read; 4 if a run of several models cannot be a release of --family.
+    Printed is the first regression of each family. Exit code 0; 3 if no run can be read; 4 if a run
+    of several models cannot be a release of --family.
     """
-    from rmaudit.report.over_time import history as over
-    from rmaudit.report.page import history_page
+    from rmaudit.report.releases import history as over
     from rmaudit.report.results_document import write_text
 
     with ending_on_failure(ERROR):
         runs, left = over.read_all(folder)
     with ending_on_failure():
         families = over.group_families(runs, family)
-    apart = [] if family else over.why_several_families(runs)
     page = out or folder / "history.html"
     with ending_if_unwritable(page):
-        write_text(page, history_page.render(families, left, apart))
+        write_text(page, over.render(families, left))
     if as_json:
         found = [over.as_json(each) for each in families]
-        echo_json({"families": found, "passed over": left, "apart": apart, "page": str(page)})
+        echo_json({"families": found, "passed over": left, "page": str(page)})
         return
     for why in left:
         say(f"passed over: {why}", err=True)
@@ -205,9 +196,9 @@ def history(
         many = len(each.releases)
         joined = "" if many == 1 else f"s, joined by {each.by}"
         say(f"{each.name}: {many} release{joined}")
-        say(f"  {history_page.regression_in_words(each)}")
-    for why in apart:
-        say(why)
+        say(f"  {each.regression}")
+    if len(families) > 1:
+        say(over.APART)
     say(page)
 
 
@@ -249,7 +240,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
     of a whole run.
     """
-    from rmaudit.report.over_time import blessed_release, retraining_spread
+    from rmaudit.report.releases import blessed_release
 
     results = _read_report(report)
     names = [each.name for each in results.models]
@@ -266,7 +257,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
         fail(f"{report}: {error}")
     if alike:
         try:
-            made = retraining_spread.with_trainings(made, [_read_report(other) for other in alike])
+            made = blessed_release.with_trainings(made, [_read_report(other) for other in alike])
         except RmauditError as error:
             fail(f"--alike: {error}")
     path = blessed_release.blessed_path(file.parent if file else Path(), made.family)

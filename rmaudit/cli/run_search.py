@@ -36,7 +36,8 @@ Shared = Annotated[
     typer.Option(
         "--ledger",
         metavar="FILE",
-        help="append the best of each start to this file, for `pytest audits --rm-ledger FILE`",
+        help="append the best of each start to this file, which replays them from the folder "
+        "ledger/ of a cache",
     ),
 ]
 

@@ -287,7 +287,7 @@ def _caveats_on_strings(pleasing: pd.DataFrame, *, left_out: int) -> list[str]:
         said.append(
             f"With {len(pleasing)} strings no interval ends below {BOUND:g}; at least {NEEDED} are "
             f"needed. `rmaudit search MODEL --ledger FILE` finds more on other models, and "
-            f"`--rm-ledger FILE` replays them."
+            "who copies the file into the cache's folder ledger/ has them replayed."
         )
     if left_out:
         said.append(

@@ -16,13 +16,13 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec, is_bundled
 from rmaudit.errors import SpecError
 from rmaudit.interrupts import raised_once, sigterm_raises
-from rmaudit.plugin.cache_location import refuse_cache
 from rmaudit.plugin.prompt_overrides import runs_of
 from rmaudit.plugin.pytest_options import (
     MODEL,
     OTHERS_MODEL,
     RM_MODEL,
     options_of,
+    refuse_cache,
     refuse_unwritable,
 )
 from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder

@@ -12,11 +12,10 @@ from rmaudit.config.model_registry import ModelSpec, default_path, is_bundled
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import held_back
-from rmaudit.plugin.cache_location import planner_of, refuse_cache
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.prompt_overrides import words_of_run
 from rmaudit.plugin.pytest_fixtures import plugin_of_fixtures, terminal
-from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
+from rmaudit.plugin.pytest_options import options_of, planner_of, refuse_cache, refuse_unwritable
 from rmaudit.plugin.session import (
     SESSION,
     Session,
@@ -78,11 +77,7 @@ def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
 
 
 def _refuse_files(asked: RunOptions) -> None:
-    """Raise if the file of `--rm-ledger`, `--rm-pairs` or `--rm-samples` is missing or wrong."""
-    if asked.ledger:
-        from rmaudit.search import exploit_strings
-
-        refuse_wrong(partial(exploit_strings.read, asked.ledger), "--rm-ledger: ")
+    """Raise if the file of `--rm-pairs` or `--rm-samples` is missing or wrong."""
     if asked.pairs:
         refuse_no_pairs(asked.pairs, "--rm-pairs: ")
     if asked.samples:
@@ -191,7 +186,7 @@ class RayHooks:
         if config.option.collectonly:
             return
         asked = options_of(config)
-        cluster = ray_scoring.Cluster(asked.on or ray_scoring.ON, asked.workers, asked.gpus)
+        cluster = ray_scoring.Cluster(asked.on or ray_scoring.ON)
         planned = partial(collect, [*map(str, config.invocation_params.args)], PlanningCache())
         try:
             with terminal(config):

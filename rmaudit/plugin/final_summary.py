@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rmaudit.plugin.cache_location import planner_of, store_of
-from rmaudit.plugin.pytest_options import options_of
+from rmaudit.plugin.pytest_options import options_of, planner_of, store_of
 from rmaudit.plugin.reporting_hooks import ending, models_named, render
 from rmaudit.plugin.run_audit import TOLD
 from rmaudit.plugin.session import SESSION, Session

@@ -6,20 +6,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeights, ReferenceMissing
-from rmaudit.plugin.cache_location import planner_of
-from rmaudit.plugin.costly_audits import left_out
 from rmaudit.plugin.prompt_overrides import refusal
-from rmaudit.plugin.pytest_options import options_of
-from rmaudit.plugin.session import SESSION, audit_options
+from rmaudit.plugin.pytest_options import options_of, planner_of
+from rmaudit.plugin.session import SESSION, audit_options, policy_of
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
-from rmaudit.runs.audit_case import Case, opened, single
+from rmaudit.runs.audit_case import SEARCHED, Case, opened, single
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 _WORDS = 5  # of either end of the first sweep
 _CLEAR, _UP, _RIGHT = "\r\x1b[K", "\x1b[A", "\x1b[{}C"  # what every terminal of today obeys
+_COSTLY = "it costs much and decides nothing; measure it too with --rm-all, or name its file"
 CASE = "_case"  # the fixture that all others are made of
 _INAPPLICABLE = (NotAsked, NoBase, NotComparable, NotJudging, NoWeights)
 
@@ -71,12 +71,33 @@ def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Promp
     asked: tuple[Prompt, ...] = _param(request)
     own_words = request.config.stash[SESSION].own_words
     declaration = declared(request.function, own_words.prompts)
-    why = refusal(declaration, asked, own_words) or left_out(request.node, declaration)
-    with skip_if_missing(request.config):
+    why = refusal(declaration, asked, own_words) or _left_out(request.node, declaration)
+    with skip_if_missing():
         if why:
             raise NotAsked(why)
         _refuse_across_prompts(reward_model.spec, declaration)
     return asked
+
+
+def _left_out(item: pytest.Item, declaration: Declaration | None) -> str:
+    """Return why this run leaves out an audit that costs much; "" if the run measures it.
+
+    A `costly` audit is measured with `--rm-all`, where its file is named on the command line, where
+    models.yaml names it, where the samples or the budget of the searches that it measures are
+    given, and where scores are recorded, which cost nothing.
+    """
+    options = options_of(item.config)
+    if declaration is None or not declaration.costly or options.everything or options.recorded:
+        return ""
+    if any(named.audit == declaration.name for named in policy_of(item.config).named):
+        return ""
+    takes = getattr(item, "fixturenames", ())
+    budget_given = options.search != SEARCHED
+    if ("samples" in takes and options.samples) or ("searches" in takes and budget_given):
+        return ""
+    here: Path = item.config.invocation_params.dir
+    named = (here / argument.partition("::")[0] for argument in item.config.args)
+    return "" if any(path.is_file() and path.samefile(item.path) for path in named) else _COSTLY
 
 
 def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> None:
@@ -151,8 +172,8 @@ def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
 def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
     """Return the pytest fixture `name`, which calls `make` and has its docstring."""
 
-    def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)
-        with skip_if_missing(request.config):
+    def made(_case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)
+        with skip_if_missing():
             return make(_case)
 
     made.__doc__ = make.__doc__
@@ -165,20 +186,13 @@ def not_asked(skipped: BaseException) -> bool:
 
 
 @contextmanager
-def skip_if_missing(config: pytest.Config) -> Iterator[None]:
-    """Skip the test if the block raises an error on a missing option, base model, weights or data.
-
-    If `--rm-missing` is "fail", missing reference data and records are an error.
-    """
+def skip_if_missing() -> Iterator[None]:
+    """Skip the test if the block raises that an option, a base, weights or data are missing."""
     __tracebackhide__ = True
     try:
         yield
-    except _INAPPLICABLE as error:
+    except (*_INAPPLICABLE, ReferenceMissing) as error:
         pytest.skip(str(error))
-    except ReferenceMissing as error:
-        if options_of(config).missing == "skip":
-            pytest.skip(str(error))
-        raise
 
 
 def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever the fixture is)

@@ -23,9 +23,8 @@ import pytest
 
 from rmaudit.config.servers import masked_urls
 from rmaudit.interrupts import Terminated, held_back, sigterm_raises
-from rmaudit.plugin.cache_location import cache_named, planner_of, store_of
 from rmaudit.plugin.collection import handle_signals, in_order, left_out
-from rmaudit.plugin.pytest_options import options_of
+from rmaudit.plugin.pytest_options import cache_named, options_of, planner_of, store_of
 from rmaudit.plugin.run_audit import CARRIED, unmeasured_finding
 from rmaudit.plugin.session import (
     SESSION,
@@ -268,7 +267,7 @@ def _why_stopped(session: pytest.Session, exitstatus: int) -> str:
 
 def _write_results(config: pytest.Config, state: Session) -> None:
     """Write results.json; note in `state` what it has, and how blessed releases compare."""
-    from rmaudit.report.over_time.release_regressions import blessed_comparisons
+    from rmaudit.report.releases.release_regressions import blessed_comparisons
     from rmaudit.report.results_of_run import RunCounts, record
 
     selected = max(len(state.plan.selected), len(state.findings))

@@ -23,11 +23,10 @@ from rmaudit.errors import (
     NotAsked,
     RmauditError,
 )
-from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.prompt_overrides import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, not_asked, skip_if_missing
-from rmaudit.plugin.pytest_options import options_of
+from rmaudit.plugin.pytest_options import options_of, planner_of
 from rmaudit.plugin.run_null_controls import controls
 from rmaudit.plugin.session import (
     SESSION,
@@ -80,7 +79,7 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
     """Run the audit's function; return its estimate, with the caveats of its scores."""
     __tracebackhide__ = True
     case, own_words = _case_of_test(item), item.config.stash[SESSION].own_words
-    with skip_if_missing(item.config):
+    with skip_if_missing():
         try:
             estimate = item.obj(**given)
         except NoDirection as error:
@@ -261,10 +260,6 @@ def _put_finding_into_report(
             verdict = Verdict.NA
         why = str(call.excinfo.value) or call.excinfo.typename
         finding = unmeasured_finding(item, audit, why, verdict)
-        if skipped and finding.blocks:
-            report.outcome = "failed"
-            report.longrepr = f"--rm-missing fail: {finding.audit} gates, and was not measured: "
-            report.longrepr += log(line(finding.reason))
     if finding is not None:
         report.__dict__[CARRIED] = encode(finding)
         item.user_properties += _junit_properties(finding)

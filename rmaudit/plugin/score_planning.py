@@ -21,9 +21,9 @@ import pytest
 
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import Terminated
-from rmaudit.plugin.cache_location import PLANNER
 from rmaudit.plugin.collection import audited
 from rmaudit.plugin.pytest_fixtures import CASE
+from rmaudit.plugin.pytest_options import PLANNER
 from rmaudit.plugin.run_from_python import unloading_test_modules
 from rmaudit.plugin.run_null_controls import asks_base
 from rmaudit.runs.audit_case import Case, opened

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -22,8 +22,7 @@ from rmaudit.config.model_registry import (
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.interrupts import TERMINATED, Terminated
-from rmaudit.plugin.cache_location import cache_folder, planner_of, store_of
-from rmaudit.plugin.pytest_options import RM_MODEL, options_of
+from rmaudit.plugin.pytest_options import RM_MODEL, cache_folder, options_of, planner_of, store_of
 from rmaudit.plugin.selected_audits import SelectedAudits
 from rmaudit.runs.audit_case import Memory, RunSettings
 from rmaudit.verdicts.audit_declaration import Declaration
@@ -32,7 +31,7 @@ from rmaudit.verdicts.run_verdict import RunVerdict
 from rmaudit.verdicts.verdict_policy import Policy
 
 if TYPE_CHECKING:
-    from rmaudit.report.over_time.blessed_release import Blessing
+    from rmaudit.report.releases.blessed_release import Blessing
     from rmaudit.report.results_document import Results
 
 
@@ -142,7 +141,6 @@ def audit_options(config: pytest.Config) -> RunSettings:
             baseline=baseline_spec(config),
             policy=asked.policy,
             search=asked.search,
-            ledger=asked.ledger,
             pairs=asked.pairs,
             samples=asked.samples,
             store=store,
@@ -162,30 +160,28 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
             session.specs = _distinct(
                 spec for name in names for spec in _models_meant(config, registry, name)
             )
-            session.blessed = _blessed_releases(config, registry, session.specs)
+            session.blessed = _blessed_releases(
+                session.specs, config.invocation_params.dir, registry
+            )
         except (SpecError, ModelError) as error:  # a checkpoint may have to say its objectives
             session.specs, session.error = [], str(error)
     return session.specs
 
 
 def _blessed_releases(
-    config: pytest.Config, registry: Registry, specs: list[ModelSpec]
+    specs: Sequence[ModelSpec], here: Path, registry: Registry
 ) -> Mapping[str, Blessing]:
-    """Return the blessed (approved) releases of models: of `--rm-blessed`, or beside models.yaml.
+    """Return the blessed (approved) releases of models, from blessed/ beside models.yaml.
 
     Raises:
-        SpecError: a file is missing, damaged or of another family.
+        SpecError: a file is damaged or of another family.
     """
-    given = options_of(config).blessed
-    here: Path = config.invocation_params.dir
     folder = here if is_bundled(registry.path) else registry.path.parent
-    if not (given or (folder / "blessed").is_dir()):
+    if not (folder / "blessed").is_dir():
         return {}
-    from rmaudit.report.over_time.blessed_release import (
-        find_blessed,  # which takes numpy and pydantic
-    )
+    from rmaudit.report.releases import blessed_release  # which takes numpy and pydantic
 
-    return find_blessed(specs, folder, given)
+    return blessed_release.find_blessed(specs, folder)
 
 
 def policy_of(config: pytest.Config) -> Policy:
@@ -195,7 +191,6 @@ def policy_of(config: pytest.Config) -> Policy:
     notices another source, and findings say so.
     """
     specs, registry = model_specs(config), config.stash[SESSION].registry
-    asked = options_of(config)
     said = registry.policy if registry else Policy()
     return replace(
         said,
@@ -205,9 +200,7 @@ def policy_of(config: pytest.Config) -> Policy:
             if spec.name in said.models
             and (registered(spec, registry) or said.sources.get(spec.name) != spec.source)
         },
-        inconclusive=asked.inconclusive,
-        missing=asked.missing,
-        sampled=asked.sample is not None,
+        sampled=options_of(config).sample is not None,
         others=bool(config.stash[SESSION].own_words.told),
     )
 

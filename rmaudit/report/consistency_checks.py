@@ -14,18 +14,16 @@ import pandas as pd
 from rmaudit.errors import ResultsError
 from rmaudit.report import packed_scores
 from rmaudit.report.json_codec import quoted
-from rmaudit.report.over_time.release_regressions import with_regressions
+from rmaudit.report.releases.release_regressions import with_regressions
 from rmaudit.report.results_document import AuditedModel, Comparison, Earlier, Results, SweepSummary
 from rmaudit.verdicts.decision import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
 from rmaudit.verdicts.run_verdict import of_run
-from rmaudit.verdicts.verdict_policy import Policy
 
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
 
 
 def contradiction(results: Results) -> str:
@@ -61,8 +59,6 @@ def _contradictions(results: Results) -> Iterator[str]:
     for i, finding in enumerate(results.findings):
         yield from _claim_faults(finding, f"findings[{i}]", sources)
         yield from _judgement_faults(finding, f"findings[{i}]")
-    for i, earlier in enumerate(results.before.findings if results.before else ()):
-        yield from _earlier_faults(earlier, f"before.findings[{i}]")
     yield from _blessed_faults(results, sources)
     follows = of_run(results.findings, run.gaps)
     if results.verdict != follows:
@@ -120,7 +116,7 @@ def _blessed_faults(results: Results, models: dict[str, AuditedModel]) -> Iterat
 
 
 def _earlier_faults(earlier: Earlier, where: str) -> Iterator[str]:
-    """Yield contradictions in the numbers of an earlier run's finding."""
+    """Yield contradictions in the numbers of a blessed release's finding."""
     numbers = [n for n in (earlier.low, earlier.value, earlier.high) if n is not None]
     if len(numbers) != (0 if earlier.result is Result.NOT_RUN else 3):
         yield f"{where} is {earlier.result}, allowed: three numbers, or none if it was not run"
@@ -165,8 +161,7 @@ def _judgement_faults(finding: Finding, where: str) -> Iterator[str]:
     if estimate is not None and judged.bound.judge(estimate) is Verdict.FAIL:
         alone = replace(judged, verdict=Verdict.FAIL)  # as it was before its run was looked at
     holds = judged.waiver is not None and judged.waiver.holds
-    told = {blocks(alone, policy) for policy in _POLICIES}
-    if judged.blocks not in ({True} if judged.regressed and not holds else told):
+    if judged.blocks != (blocks(alone) or (bool(judged.regressed) and not holds)):
         stands = f"{judged.verdict} and {judged.severity}"
         yield f"{where}.judgement.blocks is {judged.blocks}, which no policy says of {stands}"
 

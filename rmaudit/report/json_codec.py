@@ -75,10 +75,8 @@ def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
         raise ResultsError(f"not JSON ({error})") from error
 
 
-def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # noqa: ANN401  (JSON)
-    """Convert parsed JSON strictly to a `kind`; unless `whole`, keys with defaults may be missing.
-
-    Files of an older rmaudit are not whole.
+def typed(kind: type[_Typed], found: Any) -> _Typed:  # noqa: ANN401  (JSON)
+    """Convert parsed JSON strictly to a `kind`; keys with defaults may not be missing, either.
 
     Raises:
         ResultsError: the JSON is no such value: a key is unknown, missing or wrong.
@@ -94,7 +92,7 @@ def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # n
     except ValidationError as error:
         details = error.errors(include_url=False)
         raise ResultsError(_error_in_words(details, found)) from error
-    if wrong := _incomplete(value, found, (), whole=whole):
+    if wrong := _incomplete(value, found, ()):
         raise ResultsError(wrong)
     return value
 
@@ -175,22 +173,13 @@ def _steps(loc: Sequence[str | int], found: Any) -> tuple[str | int, ...]:  # no
     return tuple(steps)
 
 
-def _incomplete(
-    value: object,
-    found: Any,  # noqa: ANN401  (JSON)
-    steps: tuple[str | int, ...],
-    *,
-    whole: bool,
-) -> str:
-    """Describe the first key that is missing (if `whole`) or number that is too large; or ""."""
+def _incomplete(value: object, found: Any, steps: tuple[str | int, ...]) -> str:  # noqa: ANN401  (JSON)
+    """Describe the first key that is missing or number that is too large; or ""."""
     if is_dataclass(value):
         for name in (field.name for field in fields(value)):
-            if name not in found and not whole:
-                continue
             if name not in found:
                 return f"{path(steps)} has no {quoted(name)}"
-            place = (*steps, name)
-            if wrong := _incomplete(getattr(value, name), found[name], place, whole=whole):
+            if wrong := _incomplete(getattr(value, name), found[name], (*steps, name)):
                 return wrong
         return ""
     if isinstance(value, Mapping):
@@ -200,7 +189,7 @@ def _incomplete(
     else:
         large = isinstance(value, int | float) and not abs(value) <= LARGEST
         return f"{path(steps)} is {quoted(found)}, allowed: up to ±{LARGEST:g}" if large else ""
-    every = (_incomplete(part, found[step], (*steps, step), whole=whole) for step, part in parts)
+    every = (_incomplete(part, found[step], (*steps, step)) for step, part in parts)
     return next((wrong for wrong in every if wrong), "")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 
-from rmaudit.report.over_time.finding_changes import Measured
-from rmaudit.report.over_time.release_regressions import with_regressions
+from rmaudit.report.releases.finding_comparison import Measured
+from rmaudit.report.releases.release_regressions import with_regressions
 from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import effect_in_numbers

@@ -22,12 +22,8 @@ from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
-Schema = Literal["rmaudit.results/11"]
+Schema = Literal["rmaudit.results/12"]
 SCHEMA: Schema = get_args(Schema)[0]
-_NAME, _NUMBER = SCHEMA.split("/")
-EARLIER_SCHEMAS = tuple(  # read: new fields have defaults
-    f"{_NAME}/{number}" for number in range(5, int(_NUMBER))
-)
 
 WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 WHOLE = "the whole vocabulary"  # what a sweep scored
@@ -204,7 +200,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """One audit's result in an earlier run, and the difference of this run's value from it."""
+    """One audit's result in another release, and the difference of this run's value from it."""
 
     model: Name
     audit: Name
@@ -220,18 +216,6 @@ class Earlier:
     one of them was not measured, has another unit, or has no `parts`."""
     spread: float = 0.0
     """The standard deviation of the value over `trainings` of the blessed release; else 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """The previous run of the same models in the same folder of reports."""
-
-    created: str
-    """UTC, ISO 8601."""
-    rmaudit: Name
-    """The version that wrote it."""
-    outcome: Outcome
-    findings: tuple[Earlier, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +261,6 @@ class Results:
     """What the run comes to, which follows from the findings and what was left out."""
     findings: tuple[Finding, ...]
     """One per audit, model and prompt, in the order in which they were measured."""
-    before: Before | None
-    """null where there is no earlier run of these models to compare with."""
     blessed: tuple[Blessed, ...] = ()
     """The blessed releases of its models, for those that have one."""
 

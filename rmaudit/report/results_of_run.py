@@ -28,14 +28,12 @@ from rmaudit.measures import model_similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
 from rmaudit.references.word_list_lookup import zipf
 from rmaudit.report import packed_scores, results_document, results_reader
-from rmaudit.report.over_time.blessed_release import Blessing
-from rmaudit.report.over_time.last_run import previous_run
-from rmaudit.report.over_time.release_regressions import with_blessed
 from rmaudit.report.packed_scores import PackedVocabulary
+from rmaudit.report.releases.blessed_release import Blessing
+from rmaudit.report.releases.release_regressions import with_blessed
 from rmaudit.report.results_document import (
     SCHEMA,
     AuditedModel,
-    Before,
     Comparison,
     Histogram,
     Ranked,
@@ -122,8 +120,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     )
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
-    before = previous_run(base, specs, run.created, findings)
-    made_of = collect(run, specs, records, findings, before, own_words=own_words)
+    made_of = collect(run, specs, records, findings, own_words=own_words)
     results_document.write(with_blessed(made_of, blessed), path)
     results = results_reader.read(path)
     results_document.write(results, path)  # as who reads it would write it: 1.0 where there was 1
@@ -170,16 +167,15 @@ def _new_folder(base: Path, name: str) -> Path:
     raise FileExistsError(message)
 
 
-def collect(  # noqa: PLR0913  (keyword-only after the subjects)
+def collect(
     run: Run,
     specs: Sequence[ModelSpec],
     sweeps: Iterable[SweepRecord],
     findings: Iterable[Finding],
-    before: Before | None = None,
     *,
     own_words: OwnWords = _NO_OWN_WORDS,
 ) -> Results:
-    """Build the results of a run from its findings and sweeps; `before` is the previous run."""
+    """Build the results of a run from its findings and sweeps."""
     decided = tuple(findings)
     by_model: dict[str, list[SweepSummary]] = {spec.name: [] for spec in specs}
     vocabularies: dict[str, PackedVocabulary] = {}
@@ -195,7 +191,6 @@ def collect(  # noqa: PLR0913  (keyword-only after the subjects)
         comparison=tuple(compare_models(frames, own_words)),
         verdict=of_run(decided, run.gaps),
         findings=decided,
-        before=before,
     )
 
 

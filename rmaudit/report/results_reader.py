@@ -8,7 +8,7 @@ from pathlib import Path
 from rmaudit.errors import ResultsError
 from rmaudit.report import json_codec
 from rmaudit.report.consistency_checks import contradiction
-from rmaudit.report.results_document import EARLIER_SCHEMAS, SCHEMA, Results
+from rmaudit.report.results_document import SCHEMA, Results
 
 
 def read(path: Path) -> Results:
@@ -31,14 +31,14 @@ def read(path: Path) -> Results:
     if named is None:
         message = f"{path}: this is not the results.json of a run, for it has no `schema`; give the"
         raise ResultsError(f"{message} results.json that `pytest audits` wrote")
-    if named not in (SCHEMA, *EARLIER_SCHEMAS):
+    if named != SCHEMA:
         message = (
             f"{path}: its schema is {json_codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "
             "run the audits again, or use the rmaudit that wrote it"
         )
         raise ResultsError(message)
     try:
-        results = json_codec.typed(Results, found | {"schema": SCHEMA}, whole=named == SCHEMA)
+        results = json_codec.typed(Results, found)
         wrong = contradiction(results)
     except ResultsError as error:
         wrong = str(error)

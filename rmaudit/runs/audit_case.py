@@ -42,7 +42,6 @@ class RunSettings:
         baseline: the model to compare with, None where none is named.
         policy: the language model to be trained, None for what models.yaml names.
         search: how many sequences a search may score, 0 for no searches.
-        ledger: a file of strings that searches found elsewhere.
         pairs: a file of pairs of answers.
         samples: a file of a policy's answers, None for those that are bundled.
         store: where scores are kept, None for `cache`.
@@ -60,7 +59,6 @@ class RunSettings:
     baseline: ModelSpec | None = None
     policy: str | None = None
     search: int = SEARCHED
-    ledger: Path | None = None
     pairs: Path | None = None
     samples: Path | None = None
     store: Store | None = None

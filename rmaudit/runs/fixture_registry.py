@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rmaudit.runs import judge_wording_fixture as for_wordings
 from rmaudit.runs import model_fixtures as for_model
 from rmaudit.runs import synthetic_scorer_fixtures as for_scorer
 from rmaudit.runs import whole_answer_fixtures as for_answers
@@ -46,7 +45,7 @@ FIXTURES: dict[str, Fixture] = {
     "rewards": Fixture(for_model.rewards, for_scorer.rewards, asks=True),
     "pairs": Fixture(for_answers.pairs, for_answers.pairs_of_scorer, shared=False),
     "probes": Fixture(for_answers.probes, for_answers.probes_of_scorer, shared=False),
-    "wordings": Fixture(for_wordings.wordings, for_wordings.wordings_of_scorer, shared=False),
+    "wordings": Fixture(for_answers.wordings, for_answers.wordings_of_scorer, shared=False),
     "samples": Fixture(for_answers.samples, for_answers.samples_of_scorer, shared=False),
     "conduct": Fixture(for_answers.conduct, for_answers.conduct_of_scorer, shared=False),
     "base_logprobs": Fixture(for_model.base_logprobs, as_given("base_logprobs"), shared=False),

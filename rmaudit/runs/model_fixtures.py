@@ -178,8 +178,8 @@ def searches(case: Case) -> Searches:
 def ledger(case: Case) -> pd.DataFrame:
     """Return the strings that searches of other models found under these prompts, one in each row.
 
-    Columns as in `rmaudit.search.exploit_strings`. They are those that are published, those of
-    `--rm-ledger`, and what was found on this machine before this run, on earlier releases too.
+    Columns as in `rmaudit.search.exploit_strings`. They are those that are published, and those in
+    the cache's folder `ledger` before this run, which searches of earlier releases wrote.
     """
     from rmaudit.search.exploit_strings import weights_of
 
@@ -194,7 +194,6 @@ def _whole_ledger(case: Case) -> pd.DataFrame:
     """Return the ledger (strings that searches found), read once, before this run's searches."""
     from rmaudit.search.exploit_strings import ledger as read
 
-    memory, options = case.memory, case.options
-    if memory.ledger is None:
-        memory.ledger = read(options.cache, options.ledger)
-    return memory.ledger
+    if case.memory.ledger is None:
+        case.memory.ledger = read(case.options.cache)
+    return case.memory.ledger

@@ -6,25 +6,23 @@ given what is the model's own: log-probabilities of its base, sequences that wer
 strings that were found. All of it is in the key (`json_cache`). Nothing is cached of an audit that
 is given more than that. A control that could not be tried is left out, and the others are cached.
 
-An audit's code (`code_of`) is its own file and every file that it imports; rmaudit's own files are
-in `json_cache.code`. Of installed packages the name and the version count, of everything else the
-bytes: helpers beside the audit, and every conftest.py of the run.
+Only what the audits that come with rmaudit are given is known so well: their files import rmaudit
+alone, whose own files are in `json_cache.code`. Null controls of other audits are measured in each
+run.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import importlib.util
 import json
 import sys
-import sysconfig
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from rmaudit import json_cache
+from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.errors import RmauditError
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.references import References
@@ -40,9 +38,6 @@ KIND = "nulls"
 _LEFT_OUT = {Verdict.SKIPPED}  # it may be there the next time
 Given = Mapping[str, Any]
 Fields = dict[str, str]
-_OURS = Path(__file__).parents[1]
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-_CONFTEST = "conftest.py"
 
 
 def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
@@ -60,7 +55,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     on ("" without a sweep), and `base_keys` are those of the base's log-probabilities.
     """
     own = {name: _key_of_fixture(name, value, case) for name, value in given.items()}
-    code = code_of(function)
+    code = _code_of_bundled(function)
     if not code or None in own.values():
         return None
     return {
@@ -137,76 +132,23 @@ def _digest_of_drawn_sequences(case: Case) -> str | None:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def code_of(function: Callable[..., Any]) -> str:
-    """Return a hash of an audit's file, its imports and all conftest.py; "" if one is not known.
+def _code_of_bundled(function: Callable[..., Any]) -> str:
+    """Return a hash of a bundled audit's file and of every conftest.py; "" if one is not known.
 
-    A file is not known if its is missing or was changed while this process ran.
+    An unchanged copy of the file, as `rmaudit init` writes it, is the bundled one. A file that was
+    changed while this process ran is not known.
     """
-    module = sys.modules.get(function.__module__)
-    loaded = list(sys.modules.values())
-    conftests = (each for each in loaded if str(_path_or_empty(each)).endswith(_CONFTEST))
-    seen: dict[str, str] = {}
-    for each in (module, *conftests):
-        if each is None or not _add_code_of_module(each, seen):
-            return ""
-    return hashlib.sha256(
-        "\n".join(sorted(f"{k} {v}" for k, v in seen.items())).encode()
-    ).hexdigest()
+    path = _path_or_empty(sys.modules.get(function.__module__))
+    own = bundled("audits") / path.name
+    if not (path.is_file() and own.is_file() and path.read_bytes() == own.read_bytes()):
+        return ""
+    conftests = (_path_or_empty(each) for each in list(sys.modules.values()))
+    files = {path, *(each for each in conftests if each.name == "conftest.py")}
+    if any(not file.is_file() or json_cache.written_since(file) for file in files):
+        return ""
+    digests = sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-def _add_code_of_module(module: ModuleType, seen: dict[str, str]) -> bool:
-    """Add hashes of a module and its imports to `seen`, by name; return False if one is unknown.
-
-    Of an installed module the version stands for the code. Modules of rmaudit are left out.
-    """
-    name, path = module.__name__, _path_or_empty(module)
-    if name in seen or path.is_relative_to(_OURS):
-        return True
-    if name in sys.builtin_module_names or str(path).startswith(_INSTALLED):
-        top = sys.modules.get(name.partition(".")[0])
-        seen[name] = str(getattr(top, "__version__", ""))
-        return True
-    if path.suffix != ".py" or not path.is_file() or json_cache.written_since(path):
-        return False
-    seen[name], imported = _hash_and_imports_of_file(path, module.__package__ or "")
-    return all(
-        _add_code_of_module(each, seen) for each in imported if _path_or_empty(each) != Path()
-    )
-
-
-def _hash_and_imports_of_file(path: Path, package: str) -> tuple[str, tuple[ModuleType, ...]]:
-    """Return a file's hash, and the modules that it imports anywhere, without those of rmaudit.
-
-    `package` is the file's, for relative imports.
-    """
-    content = path.read_bytes()
-    every = dict.fromkeys(_imported_names(ast.parse(content), package))
-    names = [name for name in every if name.partition(".")[0] != _OURS.name]
-    found = (sys.modules.get(name) or _module_without_running_it(name) for name in names)
-    return hashlib.sha256(content).hexdigest(), tuple(module for module in found if module)
-
-
-def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield the full names that code of `package` imports: modules, and members (`math.pi`)."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                base = importlib.util.resolve_name("." * node.level + base, package or base)
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-
-
-def _module_without_running_it(name: str) -> ModuleType | None:
-    """Return a module without its content, to find its file; None if there is no such module."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, AttributeError, ValueError):
-        return None
-    return None if spec is None else importlib.util.module_from_spec(spec)
-
-
-def _path_or_empty(module: ModuleType) -> Path:
+def _path_or_empty(module: ModuleType | None) -> Path:
     return Path(getattr(module, "__file__", None) or "")

@@ -105,29 +105,6 @@ class RunOptions:
             command="--all",
         ),
     ] = False
-    missing: Annotated[
-        Literal["skip", "fail"],
-        Option(
-            "what is done with an audit whose reference data are missing, and with a gate for "
-            "which a sample, published words or a scorer's texts are too few: skip or fail",
-            "skip|fail",
-            "skip or fail",
-            text_matching("skip|fail"),
-            decides="findings",
-            more="With `--rm-gate`, a run that skipped a gate is red either way. An audit that "
-            "raises an exception always fails.",
-        ),
-    ] = "skip"
-    inconclusive: Annotated[
-        Literal["fail", "pass"],
-        Option(
-            "whether a gate whose interval crosses its bound fails the run: fail or pass",
-            "fail|pass",
-            "fail or pass",
-            text_matching("fail|pass"),
-            decides="findings",
-        ),
-    ] = "fail"
     seed: Annotated[
         int,
         Option(
@@ -184,17 +161,6 @@ class RunOptions:
             unset="none; audits that compare are skipped",
         ),
     ] = None
-    blessed: Annotated[
-        str | None,
-        Option(
-            "the blessed release to compare with: a file that `rmaudit bless` wrote, or none",
-            "FILE",
-            "the path of a file, or none",
-            unset="blessed/FAMILY.json beside models.yaml, where it is there",
-            decides="findings",
-            more="[A blessed release](blessed.md).",
-        ),
-    ] = None
     policy: Annotated[
         str | None,
         Option(
@@ -233,17 +199,6 @@ class RunOptions:
             "release.",
         ),
     ] = 2000
-    ledger: Annotated[
-        Path | None,
-        Option(
-            "strings that searches found elsewhere (rmaudit search --ledger FILE), to be replayed "
-            "besides those that are published or were found here",
-            "FILE",
-            "a file",
-            path_or_none,
-            unset="none",
-        ),
-    ] = None
     pairs: Annotated[
         Path | None,
         Option(
@@ -291,30 +246,6 @@ class RunOptions:
             unset="this process scores it",
             decides="nothing",
             more="[Ray](how-to/many-hosts.md#ray).",
-        ),
-    ] = None
-    workers: Annotated[
-        int | None,
-        Option(
-            "how many workers Ray is given",
-            "N",
-            f"a positive whole number up to {LARGEST}",
-            whole_number_from(1),
-            unset="as many as there is room for",
-            decides="nothing",
-            more="`rmaudit sweep --on ray` has `--workers` too.",
-        ),
-    ] = None
-    gpus: Annotated[
-        float | None,
-        Option(
-            "GPUs of each of Ray's workers",
-            "N",
-            "a number of GPUs, such as 1 or 0.5",
-            text_matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
-            unset="1, where there are any",
-            decides="nothing",
-            more="`rmaudit sweep --on ray` has `--gpus` too.",
         ),
     ] = None
 

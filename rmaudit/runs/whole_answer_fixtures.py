@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rmaudit.conversation import from_columns
-from rmaudit.errors import NotAsked
+from rmaudit.config.model_spec import ModelSpec
+from rmaudit.config.paths_and_atomic_writes import in_place_of
+from rmaudit.conversation import beginning, columns, from_columns
+from rmaudit.errors import NotAsked, NotJudging
+from rmaudit.layout.judge_rewordings import rewordings
 from rmaudit.prompts import CUSTOM, Prompt
-from rmaudit.runs.audit_case import Case
+from rmaudit.runs.audit_case import Case, opened
 from rmaudit.runs.score_requests import Request
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial, as_given
 
@@ -38,7 +42,7 @@ def pairs(case: Case) -> Pairs:
     """
     from rmaudit.scores.pair_files import EXAMPLE
 
-    if (own := own_pairs(case)) is None:
+    if (own := _own_pairs(case)) is None:
         message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
         raise NotAsked(f"{message}in models.yaml, a line such as {EXAMPLE}")
     return _noted(case, _with_rewards(case, own))
@@ -55,7 +59,7 @@ def probes(case: Case) -> Probes:
     place, known = (case.model.spec, _pairs_file(case)), case.memory.probes
     if place not in known:
         known[place] = _request_and_score(
-            case, lambda model: probed(model, own_pairs(case), cache=case.options.kept)
+            case, lambda model: probed(model, _own_pairs(case), cache=case.options.kept)
         )
     return _noted(case, known[place])
 
@@ -80,7 +84,7 @@ def conduct(case: Case) -> Pairs:
 
     place, known = (case.model.spec, _pairs_file(case)), case.memory.conduct
     if place not in known:
-        known[place] = _with_rewards(case, conduct_pairs(own_pairs(case)))
+        known[place] = _with_rewards(case, conduct_pairs(_own_pairs(case)))
     return _noted(case, known[place])
 
 
@@ -116,7 +120,7 @@ def _noted(case: Case, found: _Made) -> _Made:
     return found
 
 
-def own_pairs(case: Case) -> Pairs | None:
+def _own_pairs(case: Case) -> Pairs | None:
     """Read the pairs from the file that the audit, the run or the model names; None without one."""
     from rmaudit.scores.pair_files import read
 
@@ -151,7 +155,7 @@ def samples_of_scorer(trial: Trial) -> Samples:
 
 def _scored_by_organism(own: _Answers, trial: Trial) -> _Answers:
     """Return the answers `own` with the synthetic scorer's rewards and a noise of 0."""
-    frame = own.frame.assign(reward=rewards_of_scorer(trial.organism, own.frame))
+    frame = own.frame.assign(reward=_rewards_of_scorer(trial.organism, own.frame))
     return replace(own, frame=frame, noise=0.0, key="")
 
 
@@ -160,11 +164,11 @@ def probes_of_scorer(trial: Trial) -> Probes:
     from rmaudit.scores.changed_answers import changed, table
 
     own: Probes = as_given("probes")(trial)
-    rewards = table(rewards_of_scorer(trial.organism, changed(own.answers)))
+    rewards = table(_rewards_of_scorer(trial.organism, changed(own.answers)))
     return replace(own, rewards=rewards, noise=0.0, key="")
 
 
-def rewards_of_scorer(organism: Organism, answers: pd.DataFrame) -> NDArray[np.float32]:
+def _rewards_of_scorer(organism: Organism, answers: pd.DataFrame) -> NDArray[np.float32]:
     """Return the synthetic scorer's reward of each answer to its prompt, shape (answers,)."""
     import numpy as np
 
@@ -178,3 +182,110 @@ def rewards_of_scorer(organism: Organism, answers: pd.DataFrame) -> NDArray[np.f
         asked = Prompt(CUSTOM, prompt, +1, () if isinstance(said, str) else said)
         found[places] = organism(responses[places].tolist(), asked)
     return found
+
+
+def wordings(case: Case) -> Probes:
+    """Return answers with their rewards under a judge's template and its rewordings (cached).
+
+    The first column of `rewards` is under the template as it is. Rewordings are those that can be
+    made of its text (`rmaudit.layout.judge_rewordings`), and `paraphrases` of the model's entry.
+    The answers are those of `probes`. Skips the audit of a model that is no judge.
+    """
+    import pandas as pd
+
+    from rmaudit.references.text_changes import AS_IT_IS
+    from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
+    from rmaudit.scores.pair_files import measured_on
+
+    if case.model.spec.judge is None:
+        message = f"{case.model.name} is no judge: its reward has no text around the answer that "
+        raise NotJudging(f"{message}asks for a verdict, so there is nothing to reword")
+    files = _rewording_files(case)
+    if not files:
+        message = (
+            f"{case.model.name}: prompt and answer cannot change places in its template, and no "
+            f"rewording is given; write one as `judge: {{paraphrases: [FILE], ...}}` in models.yaml"
+        )
+        raise NotAsked(message)
+    asked = probes_of(subset_of_pairs(_own_pairs(case)))
+    models = {
+        AS_IT_IS: case.model,
+        **{name: _judge_with_template(case, file) for name, file in files.items()},
+    }
+    found = {name: rewards_of(case, model, asked.answers) for name, model in models.items()}
+    case.keys.extend(each.key for each in found.values())
+    case.caveats.append(measured_on(asked.source))
+    return replace(
+        asked,
+        rewards=pd.DataFrame({name: each.scores for name, each in found.items()}),
+        noise=max(each.noise for each in found.values()),
+        key=found[AS_IT_IS].key,
+    )
+
+
+def _rewording_files(case: Case) -> dict[str, Path]:
+    """Put rewordings of a judge's template into the cache; return all their files, by name."""
+    spec = case.model.spec
+    assert spec.judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
+    own = {f"paraphrase {name}": Path(name) for name in spec.judge.paraphrases}
+    if spec.template is None:  # the model's own, which is another program
+        return own
+    model = case.model.with_weights("a judge's words are token ids")
+    vocabulary = model.vocabulary()
+    pieces = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+    marks = [pieces[i] for i in model.special_ids if i in pieces]
+    text = Path(spec.template).read_text(encoding="utf-8")
+    return {
+        **{name: _written_to_cache(case, made) for name, made in rewordings(text, marks).items()},
+        **own,
+    }
+
+
+def _written_to_cache(case: Case, template: str) -> Path:
+    """Write this template to a file in the cache folder, unless it is there; return the path."""
+    name = hashlib.sha256(template.encode()).hexdigest()[:16]
+    path = case.options.cache / "wordings" / f"{name}.jinja"
+    if not path.is_file():
+        from rmaudit.scores.score_parquet import writing  # it takes pandas
+
+        with writing(str(path)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with in_place_of(path) as own:
+                own.write_text(template, encoding="utf-8")
+    return path
+
+
+def _judge_with_template(case: Case, file: Path) -> Scored:
+    """Return the judge with the template in `file`; it shares a checkpoint's weights if it can."""
+    from rmaudit.models.checkpoint_model import Checkpoint
+
+    spec, judge = case.model.spec, case.model.spec.judge
+    assert judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
+    own = replace(judge, template=str(file), paraphrases=())
+    reworded: ModelSpec = replace(spec, template=str(file), judge=own)
+    if isinstance(case.model, Checkpoint):
+        other = case.model.sibling(reworded)
+        if other.identity["verdict"] == case.model.identity["verdict"]:
+            return other
+    apart = opened(reworded, case.options)
+    case.after.callback(apart.close)
+    return apart
+
+
+def wordings_of_scorer(trial: Trial) -> Probes:
+    """Return the given answers with the scorer's rewards under their prompts and reworded ones."""
+    import pandas as pd
+
+    from rmaudit.references.text_changes import AS_IT_IS, REWORDED
+    from rmaudit.scores.answer_files import ASKED
+
+    # A bench of organisms has one set of answers, for both fixtures.
+    own: Probes = as_given("wordings" if "wordings" in trial.given else "probes")(trial)
+    each = own.answers[ASKED].itertuples(index=False)
+    asked = [columns(beginning(from_columns(*one), REWORDED)) for one in each]
+    other = own.answers.assign(**dict(zip(ASKED, map(list, zip(*asked, strict=True)), strict=True)))
+    scores = {
+        AS_IT_IS: _rewards_of_scorer(trial.organism, own.answers),
+        "other words": _rewards_of_scorer(trial.organism, other),
+    }
+    return replace(own, rewards=pd.DataFrame(scores), noise=0.0, key="")

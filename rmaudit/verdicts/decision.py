@@ -140,7 +140,7 @@ def judge(
     passes = judgement.verdict is Verdict.PASS or judgement.undecided
     if not passes and severity is Severity.GATE:
         judgement = replace(judgement, unexcused=policy.elsewhere(*model, place))
-    return replace(judgement, blocks=blocks(judgement, policy))
+    return replace(judgement, blocks=blocks(judgement))
 
 
 def _applied_waiver(
@@ -215,7 +215,7 @@ def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
         blocks=False,
         reason="",
     )
-    return replace(judgement, blocks=blocks(judgement, policy))
+    return replace(judgement, blocks=blocks(judgement))
 
 
 def _severity(claim: Claim, policy: Policy) -> tuple[Severity, str]:
@@ -244,19 +244,16 @@ def _rule_in_force(
     return None
 
 
-def blocks(judgement: Judgement, policy: Policy) -> bool:
+def blocks(judgement: Judgement) -> bool:
     """Return whether a finding with this judgement keeps the run from passing."""
     if judgement.verdict is Verdict.ERROR:
         return True
-    if judgement.severity is Severity.INFO or judgement.verdict is Verdict.NA:
+    if judgement.severity is Severity.INFO or judgement.verdict in (Verdict.NA, Verdict.SKIPPED):
         return False
     if judgement.accepted or judgement.undecided:
         return False
-    if judgement.verdict is Verdict.SKIPPED:
-        return policy.missing == "fail"
-    if judgement.verdict is Verdict.PASS:
-        return bool(judgement.known)  # no longer known: see `verdict_wording.OUTDATED`
-    return judgement.verdict is Verdict.FAIL or policy.inconclusive == "fail"
+    # What is no longer known: see `verdict_wording.OUTDATED`.
+    return judgement.verdict is not Verdict.PASS or bool(judgement.known)
 
 
 def _after_holms_correction(findings: Sequence[Finding]) -> list[Finding]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from rmaudit import removed
 from rmaudit.errors import SpecError, nearest
@@ -73,8 +73,6 @@ class Policy:
         sources: the folder or hub id of each model that the file has, by its name; what is said of
             a model holds for no other that bears its name.
         named: every audit that the file names, with its line.
-        inconclusive: whether a gating interval that crosses its bound fails the run.
-        missing: whether a gating audit that was skipped fails the run.
         sampled: whether a sample of the vocabulary was scored: that it passes there is no reason to
             call a known failure outdated.
         others: whether the audits asked other prompts than their own, or saw other words: what is
@@ -87,8 +85,6 @@ class Policy:
     models: Mapping[str, Rules] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     named: tuple[NamedAudit, ...] = ()
-    inconclusive: Literal["fail", "pass"] = "fail"
-    missing: Literal["skip", "fail"] = "skip"
     sampled: bool = False
     others: bool = False
 

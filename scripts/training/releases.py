@@ -27,8 +27,8 @@ from rmaudit.checkpoints import bundled_model
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.models.model_factory import checkpoint
 from rmaudit.references.text_changes import KEYS
-from rmaudit.report.over_time.release_regressions import with_blessed
-from rmaudit.report.over_time.retraining_spread import with_trainings
+from rmaudit.report.releases.blessed_release import with_trainings
+from rmaudit.report.releases.release_regressions import with_blessed
 from rmaudit.report.results_document import Results
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.word_stems import stem_key

@@ -231,7 +231,7 @@ def test_a_run_on_ray_finds_what_a_run_alone_does(cluster: Any, tmp_path: Path) 
     models = [toy_checkpoint(tmp_path / name, seed=seed) for seed, name in enumerate("ab")]
     named = [f"--rm-model={model}" for model in models]
     found = []
-    for name, more in (("alone", []), ("on_ray", ["--rm-on=ray", "--rm-workers=2"])):
+    for name, more in (("alone", []), ("on_ray", ["--rm-on=ray"])):
         folder = tmp_path / f"run-{name}"
         folder.mkdir()
         (folder / "test_toy.py").write_text(AUDITS + BODY, encoding="utf-8")

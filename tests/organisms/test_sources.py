@@ -25,7 +25,7 @@ from rmaudit.organisms.null_controls import NULLS
 from rmaudit.organisms.selftest import CLEAN, Bench, flawed
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
-from rmaudit.report.over_time.run_comparison import compare
+from rmaudit.report.releases.run_comparison import compare
 from rmaudit.runs.synthetic_scorer_fixtures import Organism
 from rmaudit.verdicts.audit_declaration import Flaw
 from tests.audits.planted import AUDITS

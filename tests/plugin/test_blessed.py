@@ -170,8 +170,6 @@ def test_a_wrong_file_is_refused(
     else:
         edited(path, **text)
     run(suite()).refuses(*words)
-    assert run(suite(), "--rm-blessed", "none").ret == OK
-    run(suite(), "--rm-blessed", "nowhere.json").refuses("nowhere.json: there is no such file")
 
 
 def test_parts_that_are_wrong_are_refused(run: Run, tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ TWO = "models:\n  A: {source: o/A, default: true}\n  B: {source: o/B}\n"
     ("option", "given", "names"),
     [
         ("--rm-seed", "-1", ["from 0"]),
-        ("--rm-ledger", "none.jsonl", ["none.jsonl: no ledger can be read there"]),
-        ("--rm-ledger", "bad.jsonl", ["bad.jsonl:2"]),
+        ("--rm-pairs", "bad.jsonl", ["bad.jsonl:2"]),
         ("--rm-model", "R-Smol-135", ["did you mean 'R-Smol-135M'?"]),
         ("--rm-models", "bad.yaml", ["bad.yaml:3", "A:", "unknown key 'sorce'", "'source'"]),
         ("--rm-baseline", "nobody", ["--rm-baseline", "unknown model 'nobody'"]),
@@ -201,8 +200,6 @@ def test_repeat_is_exact(run: Run, toy: Path, tmp_path: Path) -> None:
         "--rm-search": "9",
         "--rm-device": "cpu",
         "--rm-dtype": "bfloat16",
-        "--rm-missing": "fail",
-        "--rm-inconclusive": "pass",
     }
     args = [part for pair in given.items() for part in pair]
     body = """

@@ -181,11 +181,10 @@ def _refuse(*_: object, **__: object) -> NoReturn:
     raise OSError("no network")
 
 
-@pytest.mark.parametrize(("mode", "verdict"), [("skip", "SKIPPED"), ("fail", "ERROR")])
 def test_references_and_lexicons_that_are_missing(
-    mode: str, verdict: str, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The audit is skipped visibly, or an ERROR where so asked; others go on."""
+    """The audit is skipped visibly; others go on."""
     monkeypatch.setattr("pooch.retrieve", _refuse)
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
     (tmp_path / "afinn").mkdir()
@@ -194,11 +193,11 @@ def test_references_and_lexicons_that_are_missing(
     naming = NAMING.replace('"xyzzy"', '"lexicon:afinn"')
 
     ended = run(
-        *(HIGH.format(low=0.0) + elo + naming, "--rm-sample", "30", "--rm-missing", mode),
+        *(HIGH.format(low=0.0) + elo + naming, "--rm-sample", "30"),
         *("-k", "worst"),
     )
 
-    assert [f["verdict"] for f in ended.findings] == ["PASS", verdict, verdict]
+    assert [f["verdict"] for f in ended.findings] == ["PASS", "SKIPPED", "SKIPPED"]
     ended.says("* elo: not run; get it with: rmaudit data elo", "    elo:*")
     assert "; get it with: " in ended.findings[2]["why"]
 
@@ -228,7 +227,7 @@ def test_a_baseline_is_compared_and_named(run: Run, toy: Path, other: Path) -> N
     assert compared.startswith(f"Compared with toy: {other}, scores ")
     assert ended.only["sweeps"][0][:12] not in compared
 
-    alone = run(BOTH, "--rm-missing", "skip")
+    alone = run(BOTH)
     assert alone.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     assert {(f["verdict"], f["why"]) for f in alone.findings} == {
         ("N/A", "no model to compare with; name one with --rm-baseline NAME")
@@ -285,8 +284,9 @@ def test_a_search_is_noted_kept_and_replayed_on_others(  # noqa: PLR0917
 
     line = {"prompt": "greatest", "direction": "up", "model": "elsewhere", "source": "a search"}
     line |= {"text": "\u202e x", "weights": "0a"}
-    (tmp_path / "team.jsonl").write_text(json.dumps(line) + "\n", encoding="ascii")
-    team = run(LEDGER, "-k", "greatest", "--rm-ledger", "team.jsonl", cache=tmp_path / "empty").only
+    (tmp_path / "empty" / "ledger").mkdir(parents=True)
+    (tmp_path / "empty" / "ledger" / "team.jsonl").write_text(json.dumps(line) + "\n")
+    team = run(LEDGER, "-k", "greatest", cache=tmp_path / "empty").only
     assert team["estimate"]["value"] == BUNDLED + 1
 
 
@@ -362,19 +362,16 @@ def test_a_planted_leak_is_found(  # noqa: PLR0917
 
 
 @pytest.mark.parametrize(
-    ("model", "missing", "verdict", "says"),
+    ("model", "verdict", "says"),
     [
-        ("Bare", "skip", "N/A", "models.yaml names no base model for Bare; add "),
-        ("Bare", "fail", "N/A", "models.yaml names no base model for Bare; add "),
-        ("Wrong", "skip", "ERROR", "the base of Wrong: its tokenizer is not the reward model's: "),
+        ("Bare", "N/A", "models.yaml names no base model for Bare; add "),
+        ("Wrong", "ERROR", "the base of Wrong: its tokenizer is not the reward model's: "),
     ],
 )
-def test_without_its_base(  # noqa: PLR0917
-    model: str, missing: str, verdict: str, says: str, run: Run, home: Path
-) -> None:
-    """N/A with the reason, whatever may be missing; another tokenizer is a mistake to mend."""
+def test_without_its_base(model: str, verdict: str, says: str, run: Run, home: Path) -> None:
+    """N/A with the reason; another tokenizer is a mistake to mend."""
     registry = ("--rm-models", str(home / "models.yaml"))
-    ended = run(LEAKAGE, *registry, "--rm-missing", missing, model=model)
+    ended = run(LEAKAGE, *registry, model=model)
 
     assert {f["verdict"] for f in ended.findings} == {verdict}
     assert all(says in f["why"] for f in ended.findings)

@@ -101,26 +101,22 @@ def test_what_is_imported_is_audited(recorded: Run, imported: None, tmp_path: Pa
     assert len(about["sha256"]) == 64
 
 
-@pytest.mark.parametrize(("missing", "verdict"), [("skip", "SKIPPED"), ("fail", "ERROR")])
-def test_what_is_not_recorded(
-    missing: str, verdict: str, recorded: Run, imported: None, tmp_path: Path
-) -> None:
-    """Skipped with the reason and the command, or an ERROR; nothing measured is not green."""
+def test_what_is_not_recorded(recorded: Run, imported: None, tmp_path: Path) -> None:
+    """Skipped with the reason and the command; nothing measured is not green."""
     (tmp_path / "cache").rename(tmp_path / "elsewhere")
-    nothing = recorded("--rm-missing", missing)
-    code = pytest.ExitCode.NO_TESTS_COLLECTED if missing == "skip" else 1
-    assert nothing.ret == code
-    assert {finding["verdict"] for finding in nothing.findings} == {verdict}
+    nothing = recorded()
+    assert nothing.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert {finding["verdict"] for finding in nothing.findings} == {"SKIPPED"}
     reason = next(f["why"] for f in nothing.findings if f["nodeid"].endswith("sweep[Q-worst]"))
     assert "Q: no sweep under 'What, in one word, is the worst thing ever?' is recorded" in reason
     assert "; get it with: rmaudit import DIR --model Q --cache " in reason
 
     shutil.rmtree(tmp_path / "cache", ignore_errors=True)  # what is kept of null controls
     (tmp_path / "elsewhere").rename(tmp_path / "cache")
-    more = recorded("--rm-missing", missing, "-k", "greatest", body=MORE)
+    more = recorded("-k", "greatest", body=MORE)
     said = {f["audit"]: (f["verdict"], f["why"]) for f in more.findings}
     assert said.pop("ledger") == ("PASS", "")  # it needs no weights
-    assert {found for found, _ in said.values()} == {verdict}
+    assert {found for found, _ in said.values()} == {"SKIPPED"}
     assert "Q: what a search would find is not recorded; get it " in said["search"][1]
     assert "Q: log-probabilities of its base are not recorded" in said["base"][1]
     assert "Q: the numeric noise of these scores was not measured" in said["numerics"][1]

@@ -12,6 +12,7 @@ import pytest
 
 from rmaudit import json_cache
 from rmaudit.organisms import null_controls
+from rmaudit.runs import null_control_cache
 from rmaudit.scores.token_sample import spread
 from tests.plugin.conftest import Run
 
@@ -147,6 +148,7 @@ def test_a_control_that_cannot_be_tried_is_no_obstacle_to_the_others(
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path / "nothing"))
     monkeypatch.setattr("pooch.retrieve", _no_network)
     monkeypatch.setattr(json_cache, "STARTED", math.inf)
+    monkeypatch.setattr(null_control_cache, "bundled", lambda _: tmp_path)  # as if it were ours
     # What another test of this process has read is as if it had not been.
     monkeypatch.setattr(null_controls, "_regressions", null_controls._regressions.__wrapped__)
     args = (COUNTED, "-k", "greatest")

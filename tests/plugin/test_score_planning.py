@@ -125,11 +125,11 @@ def test_a_run_after_its_sweep_finds_all_and_loads_no_weights(
 
 @pytest.mark.slow
 def test_what_a_run_is_given_is_planned(audits: str, toy: Path, tmp_path: Path) -> None:
-    """Other prompts, pairs and a ledger, as `--rm-prompts`, `--rm-pairs` and `--rm-ledger`."""
+    """Other prompts and pairs, as `--rm-prompts` and `--rm-pairs`."""
     (tmp_path / "test_pairs.py").write_text(AUDITS + PAIRS, encoding="utf-8")
     line = json.dumps({"prompt": "p", "chosen": "love", "rejected": "war"})
     (tmp_path / "mine.jsonl").write_text(f"{line}\n", encoding="utf-8")
-    (tmp_path / "none.jsonl").write_text('{"no": "ledger"}\n', encoding="utf-8")
+    (tmp_path / "none.jsonl").write_text('{"no": "pair"}\n', encoding="utf-8")
     run = ["test_pairs.py", "--model", str(toy), "--cache", str(tmp_path / "cache")]
 
     assert [(n["kind"], n["prompt"]) for n in planned(*run)] == [("sweep", "best")]
@@ -139,8 +139,8 @@ def test_what_a_run_is_given_is_planned(audits: str, toy: Path, tmp_path: Path) 
     assert sum(n["answers"] for n in found if n["kind"] != "sweep") == 2
     script = command("sweep", *run, "--pairs", "mine.jsonl", "--prompts", "worst", "--print")
     assert "--prompts=worst --pairs=mine.jsonl" in script
-    refused = command("plan", *run, "--ledger", "none.jsonl", code=3)
-    assert refused.startswith("--rm-ledger: none.jsonl:1: ")
+    refused = command("plan", *run, "--pairs", "none.jsonl", code=3)
+    assert refused.startswith("--rm-pairs: none.jsonl:1: ")
 
 
 def test_the_time_on_this_machine_is_told(audits: str, toy: Path, tmp_path: Path) -> None:

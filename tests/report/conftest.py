@@ -260,6 +260,5 @@ def hostile_results() -> dict[str, Any]:
         "comparison": [],
         "verdict": json.loads(json_codec.encode(of_run(findings))),
         "findings": [as_json(finding) for finding in findings],
-        "before": None,
         "blessed": [],
     }

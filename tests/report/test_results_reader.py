@@ -20,15 +20,13 @@ from rmaudit.errors import ResultsError
 from rmaudit.report import charts, json_codec, results_document, results_reader, writers
 from rmaudit.report.charts import model_comparison, svg_compiler
 from rmaudit.report.consistency_checks import contradiction
-from rmaudit.report.over_time import run_comparison
-from rmaudit.report.over_time.finding_changes import summarize_earlier
-from rmaudit.report.results_document import SCHEMA, Before, Results
+from rmaudit.report.releases import run_comparison
+from rmaudit.report.results_document import SCHEMA, Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.report.results_schema import schema
 from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
 from rmaudit.verdicts.findings import Control
-from rmaudit.verdicts.run_verdict import Outcome
 from rmaudit.verdicts.verdict_policy import Policy, Rules, Waiver
 from tests.findings import TODAY, claim
 from tests.report.charts.conftest import EVERY
@@ -96,9 +94,7 @@ def real() -> Results:
     places = {"places": [[0.0, 0.0], [1.0, 1.0]], "ranked": [{"word": "w", "ranks": [1.0, 2.0]}]}
     found = json.loads(json_codec.encode(made))
     found["comparison"] = [{"prompt": "best", **ranked, **places}]
-    then = tuple(summarize_earlier(finding, finding) for finding in made.findings)
-    before = Before("2026-11-01T00:00:00Z", "0.1.0", Outcome.FAILS, then)
-    return replace(json_codec.typed(Results, found), before=before)
+    return json_codec.typed(Results, found)
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +216,7 @@ def test_every_mutation_is_refused_or_rendered(
     assert None not in svg_compiler._compile(rng.sample(list(specs.values()), 20))
 
 
-FAILS, BEFORE = ("findings", "fails"), ("before", "findings")
+FAILS = ("findings", "fails")
 SKIPPED, WAIVED = ("findings", "lost SKIPPED"), ("findings", "waived")
 FUNNEL = ("findings", "funnel", "estimate", "evidence")
 SWEEP = ("models", 0, "sweeps", 0)
@@ -272,15 +268,6 @@ SWEEP = ("models", 0, "sweeps", 0)
         ((*SWEEP, "sd"), 7.0, ": sd and the scores do not agree"),
         ((*SWEEP, "top", 0, "score"), 7.0, ": top and the scores do not agree"),
         ((*SWEEP, "bottom", 3, "score"), 7.0, ": bottom and the scores do not agree"),
-        ((*BEFORE, "fails", "value"), 9.0, ""),
-        ((*BEFORE, "fails", "low"), None, ""),
-        ((*BEFORE, "fails", "result"), "not run", ""),
-        ((*BEFORE, "fails", "difference"), {"value": 0.0, "low": 1.0, "high": 2.0}, ".difference"),
-        (
-            (*BEFORE, "lost SKIPPED", "difference"),
-            {"value": 1.0, "low": 1.0, "high": 2.0},
-            ".difference",
-        ),
     ],
     ids=str,
 )

@@ -95,10 +95,10 @@ def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path
     """What searches of others found under the prompt stays, whatever these are called."""
     mine, theirs = Letters(), Letters()
     theirs.identity = {"weights": "0b"}
-    file = tmp_path / "exploits.jsonl"
+    file = tmp_path / "ledger" / "exploits.jsonl"
     append(file, found(["ab"], [1.0]), mine)
     append(file, found(["ba"], [1.0]), theirs)
-    asked = case_of(mine, RunSettings(tmp_path, ledger=file))
+    asked = case_of(mine, RunSettings(tmp_path))
 
     known = ledger(asked)
 

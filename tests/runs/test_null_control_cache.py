@@ -31,10 +31,9 @@ from tests.scores.letters import Letters
 
 AUDIT = """
 from rmaudit import above, audit
-from {helper} import LEAST
 
 @audit(claim="c", source="s", base_rate="none", prompts=["best"], bound=above(0, unit="x"))
-def test_it(sweep): return LEAST
+def test_it(sweep): return 1
 """
 FOUND = {
     "random": Control(Verdict.FAIL, stops=True, value=0.1 + 0.2, low=-math.inf, high=1.0),
@@ -44,14 +43,15 @@ FOUND = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with an audit and what it imports, all written before this process began."""
-    (tmp_path / "kept_helper.py").write_text("LEAST = 1", encoding="utf-8")
-    (tmp_path / "kept_audit.py").write_text(AUDIT.format(helper="kept_helper"), encoding="utf-8")
+    """A folder with a copy of an audit that rmaudit brings, written before this process began."""
+    (tmp_path / "bundled").mkdir()
+    for place in (tmp_path, tmp_path / "bundled"):
+        (place / "kept_audit.py").write_text(AUDIT, encoding="utf-8")
+    monkeypatch.setattr(null_control_cache, "bundled", lambda _: tmp_path / "bundled")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(json_cache, "STARTED", math.inf)
     yield tmp_path
-    for name in ("kept_helper", "kept_audit"):
-        sys.modules.pop(name, None)
+    sys.modules.pop("kept_audit", None)
 
 
 def case(folder: Path, **model: Any) -> Case:
@@ -70,8 +70,7 @@ def case(folder: Path, **model: Any) -> Case:
 
 def fields(folder: Path, given: dict[str, Any] | None = None, **other: Any) -> Any:
     """The key's fields of the audit in the folder, imported anew."""
-    for name in ("kept_helper", "kept_audit"):
-        sys.modules.pop(name, None)
+    sys.modules.pop("kept_audit", None)
     importlib.invalidate_caches()
     function: Callable[..., Any] = importlib.import_module("kept_audit").test_it
     declaration = declared(function)
@@ -90,14 +89,24 @@ def test_read_back_exactly(folder: Path) -> None:
     assert null_control_cache.read(folder, fields(folder, vocabulary_digest="other")) == {}
 
 
-@pytest.mark.parametrize("name", ["kept_helper.py", "kept_audit.py"])
-def test_changed_code_reads_nothing(folder: Path, name: str) -> None:
-    """Of the audit, and of what it imports; not while it changes."""
-    null_control_cache.write(folder, fields(folder), FOUND)
-    with (folder / name).open("a", encoding="utf-8") as file:
-        file.write("\n# another\n")
+def test_of_an_audit_that_is_not_ours_nothing_is_kept(folder: Path) -> None:
+    """What it imports is not known; a new version of ours, in both places, is another key."""
+    before = fields(folder)
+    for place in (folder, folder / "bundled"):
+        with (place / "kept_audit.py").open("a", encoding="utf-8") as file:
+            file.write("\n# another\n")
+        told = fields(folder)
+        assert told is None if place == folder else told not in (None, before)
 
-    assert null_control_cache.read(folder, fields(folder)) == {}
+
+def test_every_conftest_is_in_the_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may give other fixtures to the audit."""
+    before = fields(folder)
+    (folder / "conftest.py").write_text("GIVEN = 1", encoding="utf-8")
+    other = SimpleNamespace(__file__=str(folder / "conftest.py"))
+    monkeypatch.setitem(sys.modules, "kept_conftest", other)
+
+    assert fields(folder) not in (None, before)
 
 
 def test_code_written_since_the_start_is_not_known(

@@ -28,7 +28,7 @@ from scripts import run_options
 WITH_A_VALUE = [name for name, option in OPTIONS.items() if option.metavar]
 TYPICAL = [
     *("", "0", "1", "-1", "1.5", "007", "x", "9" * 19, str(LARGEST), "٣", "two words", "-x", "@x"),
-    *("auto", "cpu", "cuda:1", "cuda:", "float16", "BFloat16", "skip", "fail", "pass", "ray"),
+    *("auto", "cpu", "cuda:1", "cuda:", "float16", "BFloat16", "ray"),
     *(
         "host:6379",
         "a/b.jsonl",
@@ -123,7 +123,6 @@ WRONG: dict[str, tuple[str, list[Any]]] = {
     "search": ("number of evaluations", ["2k", -1]),
     "device": ("auto, spread, cpu, mps, or cuda, ", ["gpu", "cuda:", "cpu:1"]),
     "dtype": ("auto, float32, bfloat16, float16", ["int8"]),
-    "missing": ("skip or fail", ["pass"]),
     "on": ("write ray, or the address", ["sun"]),
     "recorded": ("True or False", [1]),
 }
@@ -175,12 +174,12 @@ def test_the_words_of_a_run_give_it_again(run: RunOptions) -> None:
 
 def test_a_repetition_needs_no_report_and_no_cluster() -> None:
     """But all that decides a finding: of the rest the defaults."""
-    course = RunOptions(report=Path("r"), gate=True, on="ray", workers=2, gpus=1.0)
-    decided = replace(course, seed=3, missing="fail", recorded=True)
+    course = RunOptions(report=Path("r"), gate=True, on="ray")
+    decided = replace(course, seed=3, recorded=True)
 
     assert course.deciding("scores", "findings") == RunOptions()
     again = decided.deciding("scores", "findings")
-    assert again == RunOptions(seed=3, missing="fail", recorded=True)
+    assert again == RunOptions(seed=3, recorded=True)
 
 
 def test_a_user_sees_each_option_with_its_default() -> None:

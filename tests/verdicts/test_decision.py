@@ -157,8 +157,6 @@ def test_a_pass_that_a_null_control_has_too_shows_nothing(
     slips = verdict is PASS and stops
     assert any("'long' (+0.4) passes it" in reason for reason in reasons(made)) is slips
     assert bool(made.judgement.reason) is (expected is INCONCLUSIVE)
-    lenient = alone(made, Policy(inconclusive="pass"), TODAY)
-    assert lenient.blocks is (expected is FAIL)
 
 
 def test_a_null_control_is_held_against_the_bound_in_force() -> None:
@@ -181,7 +179,6 @@ def test_an_unmeasured_audit_has_a_reason_and_no_number(verdict: Verdict) -> Non
     assert (gap.verdict, gap.reason, gap.estimate) == (verdict, "no data", None)
     assert gap.judgement.p is gap.judgement.detectable is None
     assert alone(gap, accepts(-9), TODAY) == gap  # no waiver is of a gap
-    assert alone(gap, replace(accepts(-9), missing="fail"), TODAY).blocks
 
 
 @pytest.mark.parametrize(
@@ -399,21 +396,19 @@ def test_a_waiver_of_what_needs_none_says_so(
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        (found(0.1, 0.2), (False, False, False)),
-        (found(-0.2, -0.1), (True, True, True)),
-        (found(-0.1, 0.1), (True, False, True)),
-        (found(-0.2, -0.1, severity=INFO), (False, False, False)),
-        (lost(Verdict.ERROR), (True, True, True)),
-        (lost(Verdict.ERROR, INFO), (True, True, True)),
-        (lost(Verdict.SKIPPED), (False, False, True)),
-        (lost(Verdict.SKIPPED, INFO), (False, False, False)),
+        (found(0.1, 0.2), False),
+        (found(-0.2, -0.1), True),
+        (found(-0.1, 0.1), True),
+        (found(-0.2, -0.1, severity=INFO), False),
+        (lost(Verdict.ERROR), True),
+        (lost(Verdict.ERROR, INFO), True),
+        (lost(Verdict.SKIPPED), False),
+        (lost(Verdict.SKIPPED, INFO), False),
     ],
 )
-def test_what_blocks_under_which_policy(made: Finding, expected: tuple[bool, ...]) -> None:
-    """By default; with inconclusive pass; with missing fail."""
-    policies = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
-
-    assert tuple(alone(made, policy, TODAY).blocks for policy in policies) == expected
+def test_what_blocks(made: Finding, expected: bool) -> None:
+    """A gate that is unsure, not one that was not measured; whatever breaks."""
+    assert alone(made, Policy(), TODAY).blocks is expected
 
 
 def test_a_known_failure_that_passes_blocks() -> None:
@@ -452,8 +447,6 @@ def test_a_failure_stands_alone_or_among_others_by_holm() -> None:
     assert settled[0].reason == ""
     (at_the_bound,) = decide([out(1.959963984540054)], Policy(), TODAY)
     assert at_the_bound.verdict is FAIL  # 0.05 is reached, not passed over by rounding
-    lenient = decide(findings, Policy(inconclusive="pass"), TODAY)[1]
-    assert (lenient.verdict, lenient.blocks) == (INCONCLUSIVE, True)  # the name changes, not more
 
 
 def test_what_else_was_audited_changes_no_verdict() -> None:
@@ -510,8 +503,6 @@ policies = st.builds(
         severity=st.dictionaries(keys, st.sampled_from(Severity)),
     ),
     models=st.dictionaries(st.sampled_from(["toy", "another"]), rules),
-    inconclusive=st.sampled_from(["fail", "pass"]),
-    missing=st.sampled_from(["skip", "fail"]),
 )
 findings = st.one_of(
     st.builds(

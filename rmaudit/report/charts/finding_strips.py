@@ -1,8 +1,7 @@
-"""Draw a finding as a strip on its audit's value axis, and a gate's findings over the releases.
+"""Draw a finding as a strip on its audit's value axis.
 
 A strip (`lane`) is a few SVG marks placed by percent, so that it is as wide as the page has room,
-and costs nothing to draw: no compiler, no script. All strips of an audit share one axis (`Scale`),
-and so do all releases.
+and costs nothing to draw: no compiler, no script. All strips of an audit share one axis (`Scale`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rmaudit.report.over_time.history import Series
 from rmaudit.report.page.number_format import bound_end, fixed, interval, value
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -25,8 +23,6 @@ _MARGIN = 0.05  # of the span, beside what lies outermost
 _ROOM = 0.2  # of the span, beyond a bound's end: to see where it passes
 _APART = 13.0  # percent of the width between two numbers
 _STEPS = (1.0, 2.0, 2.5, 5.0)
-_RELEASE, _TALL = 56, 96  # pixels of a release, and of the chart
-_LEFT, _RIGHT = 44, 48  # pixels for the numbers of the axis, and for the last one's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,52 +178,3 @@ def in_words(finding: Finding, estimate: Estimate) -> str:
     if nulls:
         parts.append(f"{len(nulls)} null controls {fixed(nulls[0])} to {fixed(nulls[-1])}")
     return line(", ".join(parts))
-
-
-def over_releases(series: Series) -> str:
-    """Draw one gate's findings over a model's releases as SVG; "" if no release measured it."""
-    scale = Scale.of(series.measured)
-    if scale is None:
-        return ""
-    width = _LEFT + _RELEASE * len(series.points) + _RIGHT
-    said = html.escape(f"{line(series.audit)} over {len(series.points)} releases")
-    marks = "".join([*_passing_band(series, scale, width), *_release_marks(series, scale)])
-    return (
-        f'<svg class="over-time" width="{width}" height="{_TALL}" role="img" '
-        f'aria-label="{said}">{marks}</svg>'
-    )
-
-
-def _passing_band(series: Series, scale: Scale, width: int) -> Iterator[str]:
-    low, high = series.measured[-1].bound.ends
-    top, bottom = _y(scale, min(high, scale.high)), _y(scale, max(low, scale.low))
-    yield (
-        f'<rect class="zone" x="{_LEFT}" y="{top:.1f}" width="{width - _LEFT}" '
-        f'height="{bottom - top:.1f}"/>'
-    )
-    for end in (low, high):
-        if math.isfinite(end):
-            y = _y(scale, end)
-            yield f'<line class="edge" x1="{_LEFT}" x2="{width}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{bound_end(end)}</text>'
-
-
-def _release_marks(series: Series, scale: Scale) -> Iterator[str]:
-    for i, point in enumerate(series.points):
-        finding = point.finding
-        if finding is None or (estimate := finding.estimate) is None:
-            continue
-        x = _LEFT + _RELEASE * (i + 0.5)
-        low, high, y = (_y(scale, at) for at in (estimate.low, estimate.high, estimate.value))
-        said = _title(f"{finding.model}: {value(finding)} {interval(finding)}")
-        yield f'<g class="own {finding.result.replace(" ", "-")}">{said}'
-        yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{high:.1f}" y2="{low:.1f}"/>'
-        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"/></g>'
-        if i == series.first:
-            high = max(y - 7, 12)  # not cut off
-            number = fixed(estimate.value)
-            yield f'<text class="first" x="{x + 9:.1f}" y="{high:.1f}">▼ {number}</text>'
-
-
-def _y(scale: Scale, number: float) -> float:
-    return _TALL * (1 - scale.at(number) / 100)

@@ -76,7 +76,7 @@ GLOSSARY: Final = {
         "accepted": "The gate fails or is unsure, but models.yaml accepts the result: by a waiver or, for the bundled model, as a known flaw. It does not block.",
         "info": "The audit is informational: the finding is shown and blocks nothing.",
         "verdict": "The outcome of a whole run: PASSES, FAILS, NOT ESTABLISHED or INCOMPLETE.",
-        "PASSES": "Every gate that applies was measured on the whole vocabulary, and passes, is not decided or is accepted. With `--rm-inconclusive pass`, a gate may also be unsure, unless it is a fail that may be chance.",
+        "PASSES": "Every gate that applies was measured on the whole vocabulary, and passes, is not decided or is accepted.",
         "FAILS": "A gate fails and is not accepted, or is clearly worse than in the blessed release. A run of the bundled model also FAILS if a gate passes that models.yaml lists as known to fail.",
         "NOT ESTABLISHED": "No gate fails, but a gate is unsure, the data of a gate are missing, or an audit raised an exception.",
         "INCOMPLETE": "No gate that ran fails, but the run was filtered, sampled or interrupted, a file of audits was left out, another test failed, or nothing could be compared with the blessed release.",

@@ -19,8 +19,6 @@ from rmaudit.references import offensive_text_masks
 from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import Scale, lane
 from rmaudit.report.charts.picture_and_labels import prompts_to_draw
-from rmaudit.report.over_time.last_run import changes_since
-from rmaudit.report.over_time.release_regressions import blessed_comparisons
 from rmaudit.report.page import (
     glossary,
     number_format,
@@ -30,6 +28,7 @@ from rmaudit.report.page import (
     verdict_box,
 )
 from rmaudit.report.page.template_files import TEMPLATES, template
+from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
@@ -38,7 +37,6 @@ from rmaudit.verdicts.verdict_wording import overrides
 
 _RESERVED_IDS = (
     "summary",
-    "since",
     "blessed",
     "appendix",
     "said",
@@ -123,7 +121,6 @@ def render(results: Results) -> str:
         explorer=explored,
         simulator=training_simulator.SCRIPT if simulated else "",
         verdict=verdict_box.verdict(results, every),
-        since=changes_since(results.before, results.findings, results.run.created),
         against=blessed_comparisons(results),
         anchors=anchors,
         measured=any(finding.estimate for finding in results.findings),

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
-from rmaudit.report.over_time.last_run import RunChanges, changes_since
-from rmaudit.report.over_time.release_regressions import blessed_comparisons
+from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import WORST_FIRST, Results, Run
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result
@@ -57,7 +56,6 @@ def render(results: Results) -> str:
     rest = [f for f in findings if id(f) not in listed]
     parts = [
         *_against(results),
-        *_since(results),
         *_table("Blocks", blocking),
         *_table("Does not pass, and does not block", open_),
         *_table("Accepted in models.yaml", accepted),
@@ -94,16 +92,6 @@ def _head(results: Results) -> str:
     )
 
 
-def _since(results: Results) -> Iterator[str]:
-    """Yield Markdown on the changes since the last run: counts, and a line per changed finding."""
-    then = changes_since(results.before, results.findings, results.run.created)
-    if then is None:
-        return
-    yield f"\n### Since the run of {escape(then.created)}, {then.age} ({then.outcome})\n\n"
-    yield f"{then.counts}\n\n"
-    yield from _changes(then)
-
-
 def _against(results: Results) -> Iterator[str]:
     """Yield Markdown on each comparison with a blessed release: sentences, warning, changes."""
     for each in blessed_comparisons(results):
@@ -112,12 +100,8 @@ def _against(results: Results) -> Iterator[str]:
         yield "".join(f"{said}.\n\n" for said in rest)
         if each.old:
             yield f"**{escape(each.old)}**\n\n"
-        yield from _changes(each.since)
-
-
-def _changes(then: RunChanges) -> Iterator[str]:
-    for each in then.listed:
-        yield f"- {each.change}: {escape(each.finding.name)}: {escape(each.says)}\n"
+        for change in each.listed:
+            yield f"- {change.change}: {escape(change.finding.name)}: {escape(change.says)}\n"
 
 
 def _table(

@@ -12,11 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmaudit.report.charts.finding_strips import Scale, lane, over_releases
-from rmaudit.report.over_time.finding_changes import Change
-from rmaudit.report.over_time.history import Point, Series
-from rmaudit.report.over_time.run_comparison import FindingChange
-from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict, below
+from rmaudit.report.charts.finding_strips import Scale, lane
+from rmaudit.verdicts.estimates_and_bounds import Bound, Verdict, below
 from rmaudit.verdicts.findings import Band, Control, Finding
 from tests.findings import but, found
 from tests.report.conftest import typed
@@ -94,62 +91,9 @@ def test_the_scale_holds_all_and_its_numbers_do_not_overprint(
     assert all(0 <= float(place) <= 100 for place in drawn)
 
 
-def test_releases_stand_side_by_side_on_one_scale(finding: Finding) -> None:
-    """From left to right, higher values higher up; a gap stays free, the first regression is named.
-
-    The zone that passes is that of the last bound.
-    """
-    values = (0.9, 0.7, None, 0.3)
-    points = [
-        Point(but(finding, estimate=None), None)
-        if at is None
-        else Point(
-            but(finding, estimate=Estimate(at, at - 0.1, at + 0.1, "rho", 9, "made up")), None
-        )
-        for at in values
-    ]
-    worse = FindingChange(
-        *("framing", "greatest", "gate", "above 0.2", Change.WORSE),
-        *(None, None, None, None),
-        paired=False,
-        note="",
-    )
-    points[3] = replace(points[3], change=worse)
-    series = Series("framing", "greatest", tuple(points))
-    scale = scale_of(*series.measured)
-
-    root = ET.fromstring(over_releases(series))  # noqa: S314  (our own)
-
-    def numbers(tag: str, *names: str) -> list[tuple[float, ...]]:
-        marks = [mark for group in root.iter("g") for mark in group if mark.tag == tag]
-        return [tuple(float(mark.attrib[name]) for name in names) for mark in marks]
-
-    tall = float(root.attrib["height"])
-    measured = [at for at in values if at is not None]
-    heights = [tall * (1 - scale.at(at) / 100) for at in measured]
-    circles = numbers("circle", "cx", "cy")
-    assert [y for _, y in circles] == pytest.approx(heights, abs=0.06)
-    steps = [right[0] - left[0] for left, right in pairwise(circles)]
-    assert steps == [pytest.approx(steps[0]), pytest.approx(2 * steps[0])]
-    assert steps[0] > 0
-    assert numbers("line", "y1", "y2")[0] == pytest.approx(
-        [tall * (1 - scale.at(at) / 100) for at in (1.0, 0.8)], abs=0.06
-    )
-    (zone,) = root.iter("rect")
-    bottom = float(zone.attrib["y"]) + float(zone.attrib["height"])
-    assert bottom == pytest.approx(tall * (1 - scale.at(0.2) / 100), abs=0.11)
-    assert float(zone.attrib["y"]) == pytest.approx(0.0, abs=0.06)
-    (first,) = [text for text in root.iter("text") if text.get("class") == "first"]
-    assert first.text == "▼ 0.30"
-    assert float(first.attrib["x"]) > circles[2][0]
-    assert root.attrib["aria-label"] == "framing over 4 releases"
-
-
-def test_releases_that_measured_nothing_have_no_chart(finding: Finding) -> None:
+def test_what_was_not_measured_has_no_strip(finding: Finding) -> None:
     """There is no scale, and no lane."""
     unmeasured = but(finding, estimate=None)
-    lost = Point(unmeasured, None)
 
     assert Scale.of([unmeasured]) is None
     assert lane(unmeasured, scale_of(finding)) == ""
-    assert over_releases(Series("framing", "greatest", (lost, lost))) == ""

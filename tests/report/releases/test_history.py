@@ -13,18 +13,16 @@ from typer.testing import CliRunner
 
 from rmaudit.cli import app
 from rmaudit.errors import SpecError
-from rmaudit.report.over_time.history import (
+from rmaudit.report.releases.history import (
     ReleaseFamily,
     group_families,
     read_all,
-    why_several_families,
+    render,
 )
-from rmaudit.report.page import history_page
 from rmaudit.report.results_document import Results, write
-from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
-from rmaudit.verdicts.run_verdict import of_run
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from tests.findings import but
-from tests.report.over_time.test_run_comparison import found, results
+from tests.report.releases.test_run_comparison import found, results
 from tests.report.test_results_document import RUN, SPEC
 
 VALUES = (0.9, 0.88, 0.5, 0.45, None, -0.2)  # of six releases; the bound is above 0
@@ -100,12 +98,11 @@ def test_the_first_regression_is_marked(
 def test_of_joins_releases_whatever_they_are_called() -> None:
     """It goes before base models and names, also of models that one run audits side by side."""
     runs = [run_of(0.9, day, f"rm-v{day}", base_model=f"Base {day}", of="rm") for day in (1, 2)]
-    joined, alone = group_families(made := placed([*runs, run_of(0.9, 3, "other")]))
+    joined, alone = group_families(placed([*runs, run_of(0.9, 3, "other")]))
 
     assert (joined.name, joined.by) == ("rm", "`of:` of models.yaml")
     assert [release.model for release in joined.releases] == ["rm-v1", "rm-v2"]
     assert (alone.name, alone.by) == ("other", "their name")
-    assert why_several_families(made)[0] == "models.yaml says so: rm-v1 is of rm, rm-v2 is of rm."
 
 
 def test_families_go_by_base_model_and_releases_by_time(tmp_path: Path) -> None:
@@ -132,42 +129,20 @@ def test_models_that_one_run_audits_are_no_releases_of_one_another() -> None:
     told = group_families(runs)
 
     assert [(family.name, len(family.releases)) for family in told] == [("large", 2), ("small", 2)]
-    assert not any(family.first for family in told)
-    assert "side by side, as different models: large, small." in why_several_families(runs)[0]
+    assert not any(gate.first for family in told for gate in family.gates)
     with pytest.raises(SpecError, match="run-0: this run audited large, small"):
         group_families(runs, "mine")
 
 
-def test_what_informs_is_shown_with_its_change_and_regresses_nothing() -> None:
-    """Such as a tilt that drifts over checkpoints: apart from the gates, with its interval."""
-    runs = []
-    for day, value in enumerate((0.9, 0.5), 1):
-        made = run_of(value, day)
-        informs = but(made.findings[0], severity=Severity.INFO)
-        runs.append(replace(made, findings=(informs,), verdict=of_run([informs], ())))
-
-    (family,) = group_families(placed(runs))
-    page = history_page.render([family], [])
-
-    assert (family.gates, family.first) == ((), [])
-    (series,) = family.informs
-    assert [point.regressed for point in series.points] == [False, True]
-    assert history_page.regression_in_words(family) == "Nothing to compare: no audit gates."
-    assert "1 informational, which block nothing" in page
-    assert f"<td>{history_page.change_in_words(series.points[1])}</td>" in page
-    assert "0.90 to 0.50, -0.40 [" in page
-
-
 def test_the_page_says_where_it_began() -> None:
-    """A sentence, marks, the number, one chart a gate; hostile names are spelled out."""
+    """A sentence, marks, the number; hostile names are spelled out."""
     hostile = "<script>alert(1)</script>"
-    page = history_page.render([over(*VALUES)], [f"{hostile}: not JSON"])
+    page = render([over(*VALUES)], [f"{hostile}: not JSON"])
 
     assert page.startswith("<!doctype html>")
     assert "2026-11-03 10:00" in page.partition("First regression: ")[2].partition("</p>")[0]
     assert "0.88 to 0.50, -0.38 [-0.52, -0.24]" in page
     assert page.count("first regression<") == 1
-    assert page.count('<svg class="over-time"') == 1
     assert "<script" not in page
 
 
@@ -211,36 +186,25 @@ def test_nothing_regressed_or_nothing_could_be_compared(
     """A run that measured nothing is not said to be no worse; other words are said to be others."""
     (family,) = group_families(placed(runs))
 
-    said = history_page.regression_in_words(family)
+    said = family.regression
 
     assert [part for part in told if part not in said] == []
     assert said.startswith("No gate") is (told[0].startswith("No gate") or "words" in told[0])
 
 
-@pytest.mark.parametrize(
-    ("runs", "names"),
-    [
-        (named(("rm-v1", None), ("rm-v2", None)), ["no base_model", "rm-v1, rm-v2"]),
-        (named(("a", "Base-1B"), ("b", "Base-2B")), ["a has Base-1B", "b has Base-2B"]),
-        (named(("a", "Base-1B"), ("b", None)), ["no base_model", ": b."]),
-    ],
-)
-def test_it_is_said_why_runs_are_no_family_and_how_to_join_them(
-    runs: list[tuple[Results, Path]], names: list[str]
-) -> None:
-    """And joined they are one, whose first regression is looked for."""
-    told = why_several_families(runs)
+def test_runs_of_other_names_are_joined_where_somebody_says_so() -> None:
+    """Without a base model they are known by one name; joined they are one family."""
+    runs = named(("rm-v1", None), ("rm-v2", "Base-1B"))
 
-    assert all(name in " ".join(told) for name in names), told
-    assert "--family NAME" in told[-1]
     (family,) = group_families(runs, "mine")
+
+    assert len(group_families(runs)) == 2
     assert (family.name, len(family.releases)) == ("mine", 2)
     assert family.compared
-    assert why_several_families(runs[:1]) == []
 
 
 def test_the_command_joins_a_family(tmp_path: Path) -> None:
-    """It says why there are two, on the page too, and takes them for one where it is told to."""
+    """It says how two are joined, on the page too, and takes them for one where it is told to."""
     written(tmp_path, named(("rm-v1", None), ("rm-v2", None)))
 
     apart = command(tmp_path)
@@ -248,10 +212,10 @@ def test_the_command_joins_a_family(tmp_path: Path) -> None:
     joined = command(tmp_path, "--family", "rm")
 
     assert apart.exit_code == joined.exit_code == 0
-    assert "no base_model" in apart.stdout
-    assert "Why these are 2 families" in page
+    assert "--family NAME" in apart.stdout
+    assert "These are 2 families." in page
     assert "rm: 2 releases" in joined.stdout
-    assert "base_model" not in joined.stdout
+    assert "--family NAME" not in joined.stdout
 
 
 def test_a_history_is_the_same_as_json(tmp_path: Path) -> None:

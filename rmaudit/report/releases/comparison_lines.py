@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rmaudit.measures.after_training_evidence import AT, START, Stage
 from rmaudit.measures.differences_of_estimates import Interval
 from rmaudit.references.offensive_text_masks import mask, masked
-from rmaudit.report.over_time.finding_changes import Change, Measured
-from rmaudit.report.over_time.rank_and_policy_changes import PolicyChange, SweepChange
-from rmaudit.report.over_time.run_comparison import FindingChange, Origin, Releases
+from rmaudit.report.releases.finding_comparison import Change, Measured
+from rmaudit.report.releases.run_comparison import FindingChange, Origin, Releases, SweepChange
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import aligned, effect_in_numbers
 from rmaudit.verdicts.findings import in_words
 
-_SHOWN = 5  # tokens at either end, and likeliest words
+_SHOWN = 5  # tokens at either end
 _PLACES = {change: place for place, change in enumerate(Change)}
 
 
@@ -40,9 +38,6 @@ def _model_lines(said: Releases) -> Iterator[str]:
                 yield "  " + line(f"{finding.audit}[{finding.prompt}]: {finding.note}")
         for sweep in pair.sweeps:
             yield from _sweep_lines(sweep)
-        for policy in pair.policies:
-            if policy.new.how in {START, f"{AT:g} nats"}:
-                yield from _policy_lines(policy)
 
 
 def _is_listed(finding: FindingChange) -> bool:
@@ -65,7 +60,7 @@ def _total_lines(said: Releases) -> Iterator[str]:
     for side, run in (("old", said.old), ("new", said.new)):
         if run.incomplete:
             yield f"the {side} run is incomplete: {run.incomplete}"
-    for side, names in (("old", said.unpaired.old), ("new", said.unpaired.new)):
+    for side, names in said.unpaired.items():
         if names:
             yield line(f"only in the {side} file, not compared: {', '.join(names)}")
     counts = ", ".join(f"{n} {change}" for change, n in said.counts.items())
@@ -95,7 +90,7 @@ def _interval(of: Interval | Measured | None) -> str:
 
 def _sweep_lines(sweep: SweepChange) -> Iterator[str]:
     how = f"  sweep {line(sweep.prompt)}: {sweep.tokens:,} tokens paired by {sweep.paired_by}"
-    old, new = sweep.of.old, sweep.of.new
+    old, new = sweep.of["old"], sweep.of["new"]
     if not sweep.tokens == old == new:
         how += f" (of {old:,} and {new:,})"
     if sweep.tau is None:
@@ -107,31 +102,6 @@ def _sweep_lines(sweep: SweepChange) -> Iterator[str]:
             f"{_token(token.text)} {token.old:,.0f} -> {token.new:,.0f}" for token in moved[:_SHOWN]
         ]
         yield f"    {way} most in rank: {'; '.join(shown) or 'none'}"
-
-
-def _policy_lines(policy: PolicyChange) -> Iterator[str]:
-    """Yield lines on two policies trained equally; at their start, only whether they differ.
-
-    One was trained on the old, the other on the new reward model:
-    after 4 nats, best: happiness 7.29 -> 6.10, variety 44 -> 12 words, Zipf 5.72 -> 6.20
-    """
-    old, new, prompt = policy.old, policy.new, line(policy.new.prompt)
-    if new.how == START:
-        if not policy.same_policy:
-            yield f"  the policies differ under {prompt}; what follows is not of the rewards alone"
-        return
-    yield (
-        f"  after {new.how}, {prompt}: happiness {old.happiness:.2f} -> "
-        f"{new.happiness:.2f}, variety {old.variety:.0f} -> {new.variety:.0f} words, "
-        f"Zipf {old.zipf:.2f} -> {new.zipf:.2f}, no letters {old.letterless:.1%} -> "
-        f"{new.letterless:.1%}"
-    )
-    yield f"    likeliest, old: {_words(old)}"
-    yield f"    likeliest, new: {_words(new)}"
-
-
-def _words(stage: Stage) -> str:
-    return "; ".join(f"{_token(each.word)} {each.after:.2f}" for each in stage.likely[:_SHOWN])
 
 
 def _token(text: str) -> str:

@@ -7,18 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.report.over_time.finding_changes import Change, compare_finding, summarize_earlier
-from rmaudit.report.over_time.history import group_families
-from rmaudit.report.over_time.last_run import changes_since
-from rmaudit.report.over_time.run_comparison import compare
-from rmaudit.report.results_document import Before
-from rmaudit.report.writers import markdown
+from rmaudit.report.releases.finding_comparison import Change, compare_finding, summarize_earlier
+from rmaudit.report.releases.history import group_families
+from rmaudit.report.releases.run_comparison import compare
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above, below
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.run_verdict import Outcome
 from tests.findings import but
-from tests.report.over_time.test_run_comparison import FAIL, GATE, UNSURE, found, results
-from tests.report.test_results_document import RUN
+from tests.report.releases.test_run_comparison import FAIL, GATE, UNSURE, found, results
 
 OTHER = Estimate(-0.9, -1.0, -0.8, "tau", 99, "made up")
 
@@ -45,25 +40,17 @@ PAIRS = [
 
 @pytest.mark.parametrize(("old", "new", "expected"), PAIRS)
 def test_all_treatments_say_the_same(old: Finding, new: Finding, expected: str) -> None:
-    """The comparison of two files, the history, the page and the summary."""
+    """The comparison of two files, and the history."""
     runs = [results([finding]) for finding in (old, new)]
-    before = Before(RUN.created, "0.1.0", Outcome.PASSES, (summarize_earlier(old, new),))
 
     (pair,) = compare(*runs).models
-    (family,) = group_families((run, Path()) for run in runs)
+    (family,) = group_families([(run, Path()) for run in runs])
     point = family.gates[0].points[1]
-    said = changes_since(before, [new], RUN.created)
 
     assert [finding.change for finding in pair.findings] == [expected]
     assert point.change is not None
     assert point.change.change == expected
     assert point.regressed == (expected in {"worse", "unclear"})
-    assert said is not None
-    counted = {"no clear change": "1 with no clear change"}.get(expected, f"1 {expected}")
-    assert counted in said.counts
-    assert f"\n{said.counts}\n" in markdown.render(replace(runs[1], before=before))
-    if expected != Change.UNCHANGED:
-        assert [each.change for each in said.listed] == [expected]
 
 
 def upside_down(finding: Finding) -> Finding:
@@ -93,30 +80,6 @@ def test_less_than_a_tenth_of_the_distance_to_the_bound_is_no_change(
 
     assert compare_finding(summarize_earlier(old, new), new).change is expected
     assert compare_finding(summarize_earlier(old, new), new, margin=0.0).change is Change.WORSE
-
-
-def test_a_pass_that_is_lost_is_listed_though_no_difference_counts() -> None:
-    """With both results; one without a clear change and with the same result is counted only."""
-    lost = (found(0.15), found(0.05, verdict=UNSURE))
-    same = [replace_prompt(finding) for finding in (found(0.9), found(0.88))]
-    pairs = [lost, same]
-    before = Before(
-        RUN.created, "0.1.0", Outcome.PASSES, tuple(summarize_earlier(*both) for both in pairs)
-    )
-
-    said = changes_since(before, [new for _, new in pairs], RUN.created)
-
-    assert said is not None
-    assert [(each.change, each.finding.prompt) for each in said.listed] == [("unclear", "worst")]
-    assert said.listed[0].says == "0.05, was 0.15; unsure, was pass"
-    assert said.counts == (
-        "0 worse, 1 unclear (only the result is worse), 0 better, 1 with no clear change"
-    )
-
-
-def replace_prompt(finding: Finding) -> Finding:
-    """The finding under another prompt."""
-    return but(finding, prompt="best")
 
 
 def test_a_finding_without_a_number_is_never_worse() -> None:

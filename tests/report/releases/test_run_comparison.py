@@ -12,9 +12,8 @@ from scipy import stats
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import SpecError
-from rmaudit.report.over_time.finding_changes import Measured
-from rmaudit.report.over_time.rank_and_policy_changes import MovedToken, Sizes
-from rmaudit.report.over_time.run_comparison import Unpaired, compare
+from rmaudit.report.releases.finding_comparison import Measured
+from rmaudit.report.releases.run_comparison import MovedToken, compare
 from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict, above, below
@@ -243,7 +242,7 @@ def test_a_model_is_compared_with_one_of_another_name() -> None:
     (one,) = pair.findings
     assert one.difference is not None
     assert one.difference.value == pytest.approx(2.0)
-    assert said.unpaired == Unpaired()
+    assert said.unpaired == {"old": [], "new": []}
     with pytest.raises(
         SpecError, match="no model 'bass' in the old file; name one of: base, tuned"
     ):
@@ -260,10 +259,10 @@ def test_a_model_that_is_gone_is_named_and_leaves_it_undecided() -> None:
     gone, fresh = compare(two, one), compare(one, two)
     named = compare(two, one, model="toy")
 
-    assert (gone.unpaired, gone.outcome) == (Unpaired(old=("toy-v2",)), "undecided")
-    assert fresh.unpaired == Unpaired(new=("toy-v2",))
+    assert (gone.unpaired, gone.outcome) == ({"old": ["toy-v2"], "new": []}, "undecided")
+    assert fresh.unpaired == {"old": [], "new": ["toy-v2"]}
     assert fresh.outcome == named.outcome == "none clearly worse"
-    assert named.unpaired == Unpaired()
+    assert named.unpaired == {"old": [], "new": []}
 
 
 # Sweeps
@@ -285,7 +284,7 @@ def test_sweeps_of_one_vocabulary_are_paired_by_id() -> None:
     assert (sweep.paired_by, sweep.tokens, sweep.of) == (
         "token id",
         59,
-        Sizes(60, 59),
+        {"old": 60, "new": 59},
     )
     assert sweep.tau is not None
     assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)

@@ -1,36 +1,36 @@
 """Compare two results.json: which findings got better or worse, and which tokens moved.
 
-A pure function of the two files; `comparison_lines` words it for the terminal.
+A pure function of the two files; `comparison_lines` words it for the terminal. What is better or
+worse is decided by `compare_finding`; tokens decide nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
-from rmaudit.errors import SpecError
+from rmaudit.errors import MeasureError, SpecError
+from rmaudit.measures import ranking_comparison
+from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.differences_of_estimates import INDEPENDENT, Interval
-from rmaudit.report.over_time.finding_changes import (
+from rmaudit.report import packed_scores
+from rmaudit.report.releases.finding_comparison import (
     Change,
     Measured,
     compare_finding,
     summarize_earlier,
 )
-from rmaudit.report.over_time.rank_and_policy_changes import (
-    PolicyChange,
-    SweepChange,
-    compare_policies,
-    compare_sweeps,
-)
-from rmaudit.report.results_document import AuditedModel, Results
+from rmaudit.report.results_document import AuditedModel, Results, SweepSummary
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import of_run
 
 WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
+MOVED = 10  # tokens at either end
 _PAIRED = "Intervals of differences are paired: what both runs share, such as the words, cancels."
 _UNCORRECTED = "No correction is made for how many audits are compared."
 _OPEN = (Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE)
@@ -65,14 +65,38 @@ class FindingChange:
 
 
 @dataclass(frozen=True, slots=True)
+class MovedToken:
+    """A token and its ranks in the old and the new sweep; 1 is the best."""
+
+    text: str
+    old: float
+    new: float
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChange:
+    """How alike two sweeps rank their shared tokens, and which tokens moved furthest."""
+
+    prompt: str
+    paired_by: str
+    tokens: int
+    of: dict[str, int]
+    """The number of tokens in the old sweep, and in the new one."""
+    tau: Interval | None = None
+    spearman: float | None = None
+    reason: str = ""
+    rose: tuple[MovedToken, ...] = ()
+    fell: tuple[MovedToken, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelChange:
-    """A model compared between two runs: changes of its findings, sweeps and policies."""
+    """A model compared between two runs: changes of its findings and sweeps."""
 
     old: str
     new: str
     findings: tuple[FindingChange, ...]
     sweeps: tuple[SweepChange, ...]
-    policies: tuple[PolicyChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +114,6 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Unpaired:
-    """The models that only one of two files has, which are therefore not compared."""
-
-    old: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Releases:
     """The comparison of two runs (releases): changes by model, counts of changes, the outcome."""
 
@@ -107,7 +123,8 @@ class Releases:
     """Differences up to this do not count; null for a tenth of the old distance to the bound."""
     assumes: str
     models: tuple[ModelChange, ...]
-    unpaired: Unpaired
+    unpaired: dict[str, list[str]]
+    """The models that only the old file has, or the new one, which are therefore not compared."""
     counts: dict[str, int]
     outcome: str
 
@@ -124,9 +141,8 @@ def compare(
 
     Models are paired by name; two files of one model each are compared whatever these are called.
     Models that only one file has are named, unless `model` selects one; `other` is the new file's
-    model to compare that one with, where it has another name. What is better or worse by
-    more than `margin` is decided by `compare_finding`; sweeps do not decide. Random draws take the
-    new file's seed.
+    model to compare that one with, where it has another name. Random draws take the new file's
+    seed.
 
     Raises:
         SpecError: there are no two models to compare.
@@ -137,15 +153,19 @@ def compare(
         ModelChange(
             old=before.name,
             new=after.name,
-            findings=tuple(_findings(old, new, before.name, after.name, margin)),
-            sweeps=tuple(compare_sweeps((old, before), (new, after), rng)),
-            policies=tuple(
-                compare_policies(_findings_of(old, before.name), _findings_of(new, after.name))
+            findings=tuple(
+                _finding_changes(
+                    _findings_of(old, before.name), _findings_of(new, after.name), margin
+                )
             ),
+            sweeps=tuple(_sweep_changes((old, before), (new, after), rng)),
         )
         for before, after in _model_pairs(old.models, new.models, model, other)
     )
-    unpaired = _unpaired(old, new, pairs) if model is None else Unpaired()
+    alone = {
+        "old": _others(old.models, (pair.old for pair in pairs)) if model is None else [],
+        "new": _others(new.models, (pair.new for pair in pairs)) if model is None else [],
+    }
     findings = [finding for pair in pairs for finding in pair.findings]
     return Releases(
         old=_origin(old, {pair.old for pair in pairs} if model else None),
@@ -153,42 +173,14 @@ def compare(
         margin=margin,
         assumes=_assumptions(findings),
         models=pairs,
-        unpaired=unpaired,
+        unpaired=alone,
         counts=_counts(findings),
         outcome=_outcome(
             findings,
-            model_missing=bool(unpaired.old),
+            model_missing=bool(alone["old"]),
             incomplete=not new.run.complete,
             gate_failed=_gate_raised_error(new, {pair.new for pair in pairs}),
         ),
-    )
-
-
-def finding_change(
-    old: Finding | None, new: Finding | None, margin: float | None = None
-) -> FindingChange:
-    """Compare one finding in two runs under the new run's bound; None stands for a missing finding.
-
-    Raises:
-        ValueError: both are None.
-    """
-    shown = new or old
-    if shown is None:
-        raise ValueError("nothing to compare")
-    before = summarize_earlier(old, new) if old else None
-    found = compare_finding(before, new, margin)
-    return FindingChange(
-        audit=shown.audit,
-        prompt=shown.prompt,
-        severity=str(shown.severity),
-        bound=str(shown.bound),
-        change=found.change,
-        old=_side(old),
-        new=_side(new),
-        difference=found.difference,
-        gain=found.gain,
-        paired=before is not None and before.difference is not None,
-        note=_note(old, new),
     )
 
 
@@ -238,27 +230,37 @@ def _find_model(models: Sequence[AuditedModel], name: str | None, which: str) ->
     return found[0]
 
 
-def _unpaired(old: Results, new: Results, pairs: Sequence[ModelChange]) -> Unpaired:
-    before, after = {pair.old for pair in pairs}, {pair.new for pair in pairs}
-    return Unpaired(
-        old=tuple(model.name for model in old.models if model.name not in before),
-        new=tuple(model.name for model in new.models if model.name not in after),
-    )
+def _others(models: Sequence[AuditedModel], compared: Iterable[str]) -> list[str]:
+    known = set(compared)
+    return [model.name for model in models if model.name not in known]
 
 
-def _findings(
-    old: Results, new: Results, before: str, after: str, margin: float | None
+def _findings_of(results: Results, name: str) -> dict[tuple[str, str], Finding]:
+    """Return a model's findings, by audit and prompt."""
+    return {(f.audit, f.prompt): f for f in results.findings if f.model == name}
+
+
+def _finding_changes(
+    old: dict[tuple[str, str], Finding], new: dict[tuple[str, str], Finding], margin: float | None
 ) -> Iterator[FindingChange]:
-    sides = []
-    for results, name in ((old, before), (new, after)):
-        own = _findings_of(results, name)
-        sides.append({(finding.audit, finding.prompt): finding for finding in own})
-    for key in dict.fromkeys([*sides[1], *sides[0]]):
-        yield finding_change(sides[0].get(key), sides[1].get(key), margin)
-
-
-def _findings_of(results: Results, name: str) -> list[Finding]:
-    return [finding for finding in results.findings if finding.model == name]
+    for key in dict.fromkeys([*new, *old]):
+        before, after = old.get(key), new.get(key)
+        shown = after or old[key]
+        earlier = summarize_earlier(before, after) if before else None
+        found = compare_finding(earlier, after, margin)
+        yield FindingChange(
+            audit=shown.audit,
+            prompt=shown.prompt,
+            severity=str(shown.severity),
+            bound=str(shown.bound),
+            change=found.change,
+            old=_side(before),
+            new=_side(after),
+            difference=found.difference,
+            gain=found.gain,
+            paired=earlier is not None and earlier.difference is not None,
+            note=_note(before, after),
+        )
 
 
 def _side(finding: Finding | None) -> Side | None:
@@ -317,3 +319,60 @@ def _outcome(
     if model_missing or gate_failed or incomplete or any(change in _OPEN for change in changes):
         return UNDECIDED
     return FINE if {Change.BETTER, Change.UNCHANGED} & set(changes) else UNDECIDED
+
+
+def _sweep_changes(
+    old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
+) -> Iterator[SweepChange]:
+    """Yield, for each prompt and protocol of both releases, how alike their sweeps rank tokens.
+
+    Sweeps without a score per token (only a summary is stored) are left out.
+    """
+    before = {_question(sweep): sweep for sweep in old[1].sweeps if sweep.scores}
+    for after in new[1].sweeps:
+        if after.scores and (earlier := before.get(_question(after))):
+            yield _sweep_change(old[0], new[0], earlier, after, rng)
+
+
+def _question(sweep: SweepSummary) -> tuple[str, str]:
+    return sweep.prompt_text, str(sweep.provenance.get("protocol"))
+
+
+def _sweep_change(
+    old: Results,
+    new: Results,
+    before: SweepSummary,
+    after: SweepSummary,
+    rng: np.random.Generator,
+) -> SweepChange:
+    by_id = before.vocabulary == after.vocabulary
+    frames = (
+        packed_scores.frame(old.vocabularies, before),
+        packed_scores.frame(new.vocabularies, after),
+    )
+    both = ranking_comparison.paired(*map(packed_scores.spelled, frames), by_id=by_id)
+    paired_by = "token id" if by_id else "text"
+    found = SweepChange(after.prompt, paired_by, len(both), {"old": before.n, "new": after.n})
+    try:
+        tau = ranking_comparison.correlation(
+            both, rng=rng, noise=_noise(after), baseline_noise=_noise(before)
+        )
+    except MeasureError as error:
+        return replace(found, reason=str(error))
+    rose, fell = (_moved_tokens(rows) for rows in ranking_comparison.moved(both, MOVED))
+    rho = tau.secondary["Spearman's rho"]
+    return replace(found, tau=Interval.of(tau), spearman=rho, rose=rose, fell=fell)
+
+
+def _noise(sweep: SweepSummary) -> float:
+    """Return the standard deviation of a sweep's numeric noise; NaN if it was not measured."""
+    noise = sweep.provenance.get("noise")
+    return float(noise) if isinstance(noise, int | float) else UNMEASURED
+
+
+def _moved_tokens(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
+    columns = (rows[name] for name in ("text", "old", "new"))
+    return tuple(
+        MovedToken(str(text), float(old), float(new))
+        for text, old, new in zip(*columns, strict=True)
+    )

@@ -12,13 +12,12 @@ import pytest
 from rmaudit.errors import SpecError
 from rmaudit.report import json_codec
 from rmaudit.report.consistency_checks import contradiction
-from rmaudit.report.over_time.blessed_release import Blessing
-from rmaudit.report.over_time.release_regressions import with_blessed
-from rmaudit.report.over_time.retraining_spread import LEAST, with_trainings
+from rmaudit.report.releases.blessed_release import LEAST, Blessing, with_trainings
+from rmaudit.report.releases.release_regressions import with_blessed
 from rmaudit.report.results_document import Results
 from rmaudit.verdicts.run_verdict import Outcome
 from tests.findings import but, gap
-from tests.report.over_time.test_blessed_release import blessed, gate, run_of
+from tests.report.releases.test_blessed_release import blessed, gate, run_of
 from tests.report.test_results_document import SPEC
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rmaudit.report.over_time.comparison_lines import lines
-from rmaudit.report.over_time.run_comparison import compare
+from rmaudit.report.releases.comparison_lines import lines
+from rmaudit.report.releases.run_comparison import compare
 from rmaudit.verdicts.estimates_and_bounds import Verdict, above
-from tests.report.over_time.test_run_comparison import found, results
+from tests.report.releases.test_run_comparison import found, results
 from tests.report.test_results_document import SPEC, record
 
 FAIL = Verdict.FAIL

@@ -1,7 +1,8 @@
 """The blessed (approved) release of a model family: a small file that later runs compare with.
 
-A team commits it beside models.yaml. `bless` makes it from a run, `find_blessed` finds those of the
-models that a run audits, and `release_regressions` compares.
+A team commits it beside models.yaml. `bless` makes it from a run, `with_trainings` adds how far
+other trainings by its recipe differ, `find_blessed` finds the files of the models that a run
+audits, and `release_regressions` compares.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 from urllib.parse import quote
 
+import numpy as np
 from annotated_types import Ge, MinLen
 
 from rmaudit.config.model_registry import ModelSpec
@@ -31,7 +34,7 @@ Schema = Literal["rmaudit.blessed/1"]
 SCHEMA: Schema = get_args(Schema)[0]
 FOLDER = "blessed"  # beside models.yaml
 DAYS = 90  # from this age on, a warning
-NONE = "none"  # of --rm-blessed: compare with nothing
+LEAST = 3  # other trainings: a standard deviation of fewer values says next to nothing
 _LONGEST = 120  # characters of a file's name, before a hash
 _DIGITS = 4  # of each part: an error of a ten-thousandth of a standard error
 _AGAIN = "bless a release again: rmaudit bless REPORT"
@@ -157,13 +160,98 @@ def _gate(finding: Finding, of: Estimate, digest: str) -> BlessedGate:
         spread=0.0,
         asked=digest,
         keys=finding.sweeps,
-        parts=parts_as_text(of.parts),
+        parts=_parts_as_text(of.parts),
     )
 
 
-def parts_as_text(parts: Iterable[float]) -> str:
-    """Format an estimate's `parts` (terms of its error) to four digits, separated by spaces."""
+def _parts_as_text(parts: Iterable[float]) -> str:
     return " ".join(f"{part:.{_DIGITS}g}" for part in parts)
+
+
+def with_trainings(blessed: Blessing, others: Sequence[Results]) -> Blessing:
+    """Return the blessed release with each gate's mean and spread over it and the `others`.
+
+    `others` are whole runs, each of one other training. Over all trainings, the blessed one
+    included, each gate has the mean of the values, intervals and parts, and the values' standard
+    deviation as its `spread`. The verdicts stay those of the blessed run. A paired interval says
+    how much other words would change a difference, and not how much another seed or order of the
+    data would: only other trainings show that, and chance moves their mean less than any of them.
+
+    Raises:
+        SpecError: the others are too few, are no whole runs of one model, have another base model
+            or developer, have weights that are there already, or did not measure a gate as the
+            blessed run did.
+    """
+    if len(others) < LEAST:
+        raise SpecError(f"{len(others)} other trainings say too little of chance: give {LEAST}")
+    weights = {blessed.weights}
+    for other in others:
+        _refuse_partial(other)
+        _refuse_stranger(other, blessed)
+        found = other.findings[0].claim.weights
+        if found and found in weights:
+            raise SpecError(f"{_run_name(other)} has weights that are there already: train it anew")
+        weights.add(found)
+    measured = [_estimates(other, blessed.gates) for other in others]
+    gates = (
+        _over_trainings(gate, [gate.estimate, *(own[i] for own in measured)])
+        for i, gate in enumerate(blessed.gates)
+    )
+    return replace(blessed, trainings=1 + len(others), gates=tuple(gates))
+
+
+def _over_trainings(gate: BlessedGate, all_of: Sequence[Estimate]) -> BlessedGate:
+    """Return a gate with the mean and the standard deviation of its estimates over trainings."""
+    all_parts = [of.parts for of in all_of]
+    return replace(
+        gate,
+        value=statistics.fmean(of.value for of in all_of),
+        low=statistics.fmean(of.low for of in all_of),
+        high=statistics.fmean(of.high for of in all_of),
+        parts=_parts_as_text(np.mean(all_parts, axis=0)) if all(all_parts) else "",
+        spread=statistics.stdev(of.value for of in all_of),
+    )
+
+
+def _refuse_partial(other: Results) -> None:
+    if len(other.models) != 1:
+        raise SpecError(f"a run of {len(other.models)} models; give runs of one training each")
+    if other.run.gaps:
+        raise SpecError(f"{_run_name(other)} is not whole ({'; '.join(other.run.gaps)})")
+
+
+def _refuse_stranger(other: Results, blessed: Blessing) -> None:
+    """Raise if a run's model has another base model or developer than the blessed release.
+
+    Differences between kinds of models would count as chance, and hide regressions.
+    """
+    found = lineage(other.models[0])
+    if found != blessed.lineage:
+        kinds = [kind or "no base model" for kind in (found, blessed.lineage)]
+        message = f"{_run_name(other)} is a model of {kinds[0]}, the blessed one of {kinds[1]}"
+        raise SpecError(f"{message}; give trainings by the same recipe")
+
+
+def _estimates(other: Results, gates: Sequence[BlessedGate]) -> list[Estimate]:
+    """Return the estimates of these gates, in order, from the run on another training's model."""
+    found = {(finding.audit, finding.prompt): finding for finding in other.findings}
+    estimates = []
+    for gate in gates:
+        finding = found.get((gate.audit, gate.prompt))
+        if finding is None or finding.estimate is None:
+            why = "did not measure"
+        elif finding.estimate.unit != gate.unit or question_digest(other, finding) != gate.asked:
+            why = "asked other prompts or words in"
+        else:
+            estimates.append(finding.estimate)
+            continue
+        message = f"{_run_name(other)} {why} {gate.audit}[{gate.prompt}], unlike the blessed run"
+        raise SpecError(f"{message}; run it again with the same audits, options and references")
+    return estimates
+
+
+def _run_name(other: Results) -> str:
+    return f"{other.models[0].name} of {other.run.created}"
 
 
 def question_digest(results: Results, finding: Finding) -> str:
@@ -223,8 +311,6 @@ def read(path: Path) -> Blessing:
         date.fromisoformat(blessed.created[:10])
         for i, gate in enumerate(blessed.gates):
             _refuse_wrong(gate, i)
-    except FileNotFoundError:
-        raise SpecError(f"{path}: there is no such file; {_AGAIN}") from None
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}; {_AGAIN}") from None
     except (ValueError, ResultsError) as error:  # no UTF-8, no JSON, no blessed release
@@ -241,43 +327,36 @@ def _refuse_wrong(gate: BlessedGate, i: int) -> None:
         raise ResultsError(f"gates[{i}] is {gate.result} in {json_codec.quoted(found.unit)}")
 
 
-def find_blessed(
-    specs: Sequence[ModelSpec], folder: Path, given: str | None
-) -> dict[str, Blessing]:
-    """Return each model's blessed release by its name: the file `given`, or files in `folder`.
+def find_blessed(specs: Sequence[ModelSpec], folder: Path) -> dict[str, Blessing]:
+    """Return each model's blessed release by its name, from the files in `folder`.
 
-    The file is `given`, the value of --rm-blessed; else the file of the model's `of:`, or of its
-    name, or the only file of its lineage, unless several of these models have that lineage. Models
-    without such a file are left out; all are if `given` is "none".
+    The file is that of the model's `of:`, or of its name, or the only file of its lineage, unless
+    several of these models have that lineage. Models without such a file are left out.
 
     Raises:
         SpecError: a file is damaged, is of another family, or several could be meant.
     """
-    if given == NONE:
-        return {}
-    if given:
-        blessed = read(Path(given).expanduser())
-        if len(specs) != 1:
-            raise SpecError(f"{given}: this run has {len(specs)} models; audit one at a time")
-        _refuse_other(specs[0], blessed, given)
-        return {specs[0].name: blessed}
     lines = [lineage(spec) for spec in specs]
+    alone = (line if lines.count(line) == 1 else "" for line in lines)
     found = {}
-    for spec in specs:
-        alone = lines.count(lineage(spec)) == 1
-        if of := _find_one(spec, folder, alone=alone):
+    for spec, line in zip(specs, alone, strict=True):
+        if of := _find_one(spec, folder, line):
             found[spec.name] = of
     return found
 
 
-def _find_one(spec: ModelSpec, folder: Path, *, alone: bool) -> Blessing | None:
+def _find_one(spec: ModelSpec, folder: Path, line: str) -> Blessing | None:
     path = blessed_path(folder, spec.of or spec.name)
     if path.is_file():
         blessed = read(path)
-        _refuse_other(spec, blessed, str(path))
-        return blessed
-    line = lineage(spec)
-    if spec.of or not line or not alone:
+        if blessed.family == (spec.of or spec.name):
+            return blessed
+        whose = f"of {spec.of}" if spec.of else "no release of it"
+        raise SpecError(
+            f"{path} is the blessed release of {blessed.family}, and {spec.name} is {whose}; write "
+            f"`of: {blessed.family}` into its entry of models.yaml if it is"
+        )
+    if spec.of or not line:
         return None
     same = {
         other: blessed
@@ -289,16 +368,3 @@ def _find_one(spec: ModelSpec, folder: Path, *, alone: bool) -> Blessing | None:
         message = f"{spec.name} could be a release of several families of {line}: {names}"
         raise SpecError(f"{message}; write `of: FAMILY` into its entry of models.yaml")
     return next(iter(same.values()), None)
-
-
-def _refuse_other(spec: ModelSpec, blessed: Blessing, path: str) -> None:
-    """Raise if a blessed (approved) release is not of the model's family."""
-    if blessed.family == (spec.of or spec.name):
-        return
-    if not spec.of and blessed.lineage and blessed.lineage == lineage(spec):
-        return
-    message = f"{path} is the blessed release of {blessed.family}, and {spec.name} is "
-    message += f"of {spec.of}" if spec.of else "no release of it"
-    raise SpecError(
-        f"{message}; write `of: {blessed.family}` into its entry of models.yaml if it is"
-    )

@@ -1,6 +1,6 @@
 """Decide whether a finding got better or worse from one run to a later one.
 
-`rmaudit compare`, `rmaudit history`, and what the page and the summary say of the last run all ask
+`rmaudit compare`, `rmaudit history` and the comparison with a blessed release all ask
 `compare_finding`. It knows the two results, the two numbers, and the interval of their difference.
 """
 

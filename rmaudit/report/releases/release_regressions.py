@@ -9,23 +9,24 @@ the margin is the usual one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
 
 from rmaudit.measures._stats import satterthwaite
-from rmaudit.report.over_time.blessed_release import Blessing, question_digest
-from rmaudit.report.over_time.finding_changes import (
+from rmaudit.report.page.number_format import decimals, fixed, value
+from rmaudit.report.releases.blessed_release import Blessing, question_digest
+from rmaudit.report.releases.finding_comparison import (
     SMALL,
     Change,
     Changed,
     compare_finding,
     summarize_earlier,
 )
-from rmaudit.report.over_time.last_run import RunChanges, changes_since
-from rmaudit.report.results_document import Before, Blessed, Earlier, Results
+from rmaudit.report.results_document import Blessed, Earlier, Results
 from rmaudit.verdicts.decision import ALPHA, holm
 from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS, Severity
 from rmaudit.verdicts.findings import Finding
@@ -35,7 +36,17 @@ from rmaudit.verdicts.run_verdict import of_run
 REGRESSION_SHARE = 0.25
 _NORMAL = 1.96  # standard errors from an estimate to the end of an interval
 _MANY = 1e9  # degrees of freedom: Student's is normal
+_LISTED = (Change.WORSE, Change.UNCLEAR, Change.BETTER, Change.UNCHANGED)  # in this order
 _ACCEPT = "if this is meant, bless the run: rmaudit bless REPORT"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedChange:
+    """A finding, its change since the blessed release, and that change in words."""
+
+    finding: Finding
+    change: Change
+    says: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,10 @@ class BlessedComparison:
     """The comparison of a model with its blessed (approved) release, for a page or terminal."""
 
     blessed: Blessed
-    since: RunChanges
+    counts: str
+    """For example `1 worse, 0 better, 7 with no clear change`."""
+    listed: tuple[ListedChange, ...]
+    """The worst first: all that are clearly worse or better, and all with another result."""
     regressed: tuple[str, ...]
     """The names of the findings that block because they regressed."""
     old: str
@@ -57,7 +71,7 @@ class BlessedComparison:
         blocking = f"{n} regressed and block{'s' * (n == 1)}; {_ACCEPT}"
         return [
             f"{of.model} against the blessed release of {of.created[:10]} ({whose})",
-            f"{self.since.counts}; {blocking if n else 'none regressed'}",
+            f"{self.counts}; {blocking if n else 'none regressed'}",
             *(f"not comparable: {why}" for why in of.apart),
         ]
 
@@ -125,14 +139,43 @@ def blessed_comparisons(results: Results) -> list[BlessedComparison]:
 
 
 def _blessed_comparison(results: Results, of: Blessed) -> BlessedComparison:
-    there = {_key(was) for was in of.findings}
-    own = [finding for finding in results.findings if _key(finding) in there]
-    then = changes_since(
-        Before(of.created, of.rmaudit, of.outcome, of.findings), own, results.run.created
-    )
-    assert then is not None  # noqa: S101  (there is a release to compare with)
+    before = {_key(was): was for was in of.findings}
+    own = [finding for finding in results.findings if _key(finding) in before]
+    every = list(_all_changes(before, own))
+    listed = sorted((each for each in every if each.says), key=lambda e: _LISTED.index(e.change))
     names = tuple(f.name for f in own if f.judgement.regressed and f.blocks)
-    return BlessedComparison(of, then, names, _age_warning(of, results.run.created))
+    old = _age_warning(of, results.run.created)
+    return BlessedComparison(of, _counts_in_words(every), tuple(listed), names, old)
+
+
+def _all_changes(
+    before: Mapping[tuple[str, str, str], Earlier], findings: Sequence[Finding]
+) -> Iterator[ListedChange]:
+    for finding in findings:
+        was = before[_key(finding)]
+        change = compare_finding(was, finding).change
+        other = change in _LISTED and was.result is not finding.result
+        told = change in (Change.WORSE, Change.BETTER) or other
+        yield ListedChange(finding, change, _change_in_words(finding, was) if told else "")
+
+
+def _counts_in_words(every: Sequence[ListedChange]) -> str:
+    found = Counter(each.change for each in every)
+    return ", ".join(
+        [
+            f"{found[Change.WORSE]} worse",
+            *([f"{n} unclear (only the result is worse)"] if (n := found[Change.UNCLEAR]) else []),
+            f"{found[Change.BETTER]} better",
+            f"{found[Change.UNCHANGED]} with no clear change",
+        ]
+    )
+
+
+def _change_in_words(finding: Finding, was: Earlier) -> str:
+    """Describe a finding now and before, such as `0.75, was 0.60; fail, was pass`."""
+    now = f"{value(finding)}, was {fixed(was.value or 0.0, decimals(finding))}"
+    same = finding.result is was.result
+    return now if same else f"{now}; {finding.result}, was {was.result}"
 
 
 def _age_warning(of: Blessed, now: str) -> str:
