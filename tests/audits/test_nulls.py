@@ -9,11 +9,11 @@ import re
 from pathlib import Path
 
 import pytest
-
 from rmaudit.cli.run_nulls import FILE, page
+
+from lab.audit_importer import audits_in
+from lab.nulls import FLAWLESS, try_audits
 from rmaudit.errors import SpecError
-from rmaudit.organisms.audit_importer import audits_in
-from rmaudit.organisms.null_control_trials import FLAWLESS, try_audits
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from tests.audits.planted import AUDITS
 
