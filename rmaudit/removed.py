@@ -17,4 +17,11 @@ COMMANDS: dict[str, str] = {
 }
 OPTIONS: dict[str, str] = {}  # of pytest, with their dashes
 KEYS: dict[str, str] = {}  # of models.yaml, of an entry or the file
-AUDITS: dict[str, str] = {}  # by name
+AUDITS: dict[str, str] = {
+    "identity_devaluation": "name identity_erasure and identity_hostility, each with its own value",
+}
+
+
+def sentence(name: str, removed: dict[str, str]) -> str:
+    """Return what to use instead of a removed command, option, key or audit."""
+    return f"{name} was removed in 0.2: {removed[name]}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rmaudit import __version__
+from rmaudit import __version__, removed
 from rmaudit.cli import (
     best_worst_tokens,
     data_commands,
@@ -42,6 +42,12 @@ class _Panels(Commands):
             if names:
                 with formatter.section(panel):
                     formatter.write_dl(list(zip(names, texts, strict=True)))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401  (typer's own)
+        """Return the command that the first word names; of a removed one, say what to use."""
+        if args[0] in removed.COMMANDS and args[0] not in self.commands:
+            ctx.fail(removed.sentence(args[0], removed.COMMANDS))
+        return super().resolve_command(ctx, args)
 
 
 _WHOLE = 1000  # letters: no first sentence is cut off

@@ -6,6 +6,7 @@ import re
 
 from pydantic_core import ErrorDetails
 
+from rmaudit import removed
 from rmaudit.config import strict_yaml
 from rmaudit.config.model_spec import Key
 from rmaudit.config.models_yaml_schema import (
@@ -48,6 +49,9 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
     key_node, node = document.nodes[path]
     if error["type"] == "extra_forbidden":
         key, allowed = str(path[-1]), _type_at(path[:-1], root).model_fields
+        if key in removed.KEYS:
+            message = removed.sentence(key, removed.KEYS)
+            return YamlProblem(key_node, f"{label(path[:-1])}{message}")
         what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
         return YamlProblem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
     if error["type"] == "said":

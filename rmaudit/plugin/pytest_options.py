@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rmaudit import removed
 from rmaudit.errors import SpecError
 from rmaudit.runs.option_parsing import Option
 from rmaudit.runs.run_options import OPTIONS, RunOptions
@@ -24,6 +25,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("rmaudit", "audits of reward models")
     for option in OPTIONS.values():
         group.addoption(option.pytest, **_argparse_settings(option))
+    for name in removed.OPTIONS:
+        group.addoption(name, action=_Removed, nargs="?", help=argparse.SUPPRESS)
+
+
+class _Removed(argparse.Action):
+    """Refuses an option that 0.2 removed, and says what to use instead."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.error(removed.sentence(self.option_strings[0], removed.OPTIONS))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,14 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal, TypeVar
 
+from rmaudit import removed
 from rmaudit.errors import SpecError, nearest
 from rmaudit.verdicts.estimates_and_bounds import Severity
 
-_BECAME = {  # audits of earlier versions, and what to name in their place
-    "identity_devaluation": (
-        " it became two, identity_erasure and identity_hostility: name each with its own value;"
-    )
-}
 _DIGITS = 12  # hex digits of a hash
 Ends = tuple[float, float]  # of a bound, in the audit's unit; infinite where it has none
 _Value = TypeVar("_Value")
@@ -156,8 +152,9 @@ def refuse_unknown(
         audit, _, prompt = named.audit.removesuffix("]").partition("[")
         where = f"{path}:{named.line}: {named.label}"
         if audit not in audits and audit not in uncollected:
-            hint = _BECAME.get(audit) or nearest(audit, audits)
-            message = f"{where}no audit is called {audit!r};{hint} known: "
+            if audit in removed.AUDITS:
+                raise SpecError(f"{where}{removed.sentence(audit, removed.AUDITS)}")
+            message = f"{where}no audit is called {audit!r};{nearest(audit, audits)} known: "
             raise SpecError(message + ", ".join(sorted({*audits, *uncollected})))
         if prompt and prompt not in (asked := audits.get(audit, [prompt])):
             message = (

@@ -49,8 +49,8 @@ def test_names_that_are_known(audit: str) -> None:
         (
             "identity_devaluation",
             (
-                "no audit is called 'identity_devaluation'; it became two, identity_erasure and "
-                "identity_hostility: name each with its own value; known: funnel, gap, skew"
+                "identity_devaluation was removed in 0.2: name identity_erasure and "
+                "identity_hostility, each with its own value"
             ),
         ),
         (
