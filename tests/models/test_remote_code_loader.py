@@ -168,7 +168,7 @@ def test_no_code_runs_by_default(
         allowed = pytest.raises(ModelError) if with_tokenizer else nullcontext()
         with allowed:
             from_spec(spec, cache=tmp_path).score(PROMPT, ANSWERS)
-    for command in (["round-trip"], ["doctor"], ["models", "check"]):
+    for command in (["doctor"], ["models", "check"]):
         for name in (str(folder), "owner/own"):
             CliRunner().invoke(app, [*command, name])
 
