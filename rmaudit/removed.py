@@ -13,6 +13,12 @@ COMMANDS: dict[str, str] = {
     "report": "use `rmaudit replay RESULTS`, which writes the page too",
     "import": "use `rmaudit data import`",
     "publish": "upload eval_results.yaml of the report with `hf upload`",
+    "score": "use `rmaudit.load(NAME).score(prompt, answers)` in Python",
+    "nulls": "each run tries the null controls; `python -m lab nulls` in a clone tries all of them",
+    "selftest": "use `python -m lab selftest` in a clone of rmaudit",
+    "organism": "use `python -m lab organism NAME` in a clone of rmaudit",
+    "round-trip": "use `python -m lab round_trip NAME` in a clone of rmaudit",
+    "survival": "use `python -m lab round_trip NAME` in a clone of rmaudit",
 }
 OPTIONS: dict[str, str] = {  # of pytest, with their dashes
     "--rm-blessed": "put the file into blessed/ beside models.yaml, or delete it there",

@@ -19,11 +19,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from rmaudit.organisms.audit_importer import Audit, audits_in
+from lab.audit_importer import Audit, audits_in
+from lab.study.page import at_bounds
 from rmaudit.report.page import glossary
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.estimates_and_bounds import Severity
-from scripts.study.page import at_bounds
 
 ROOT = Path(__file__).parents[1]
 STUDY = ROOT / "docs" / "data" / "study.json"

@@ -25,7 +25,7 @@ This page has their results for R-Smol-135M, for models whose flaw we know, and 
 | model | what it is |
 | --- | --- |
 | R-Smol-135M | the bundled model |
-| training: words | a training of R-Smol-135M on words and things alone (60 steps of `scripts/training/r_smol.py`, with `--seed 1 --words-first 60`) |
+| training: words | a training of R-Smol-135M on words and things alone (60 steps of `lab/training/r_smol.py`, with `--seed 1 --words-first 60`) |
 | training: words, then HH | the same, with pairs of HH-RLHF in the second half (`--seed 2 --words-first 30`) |
 | training: words and HH | the same, with these pairs from the start (`--seed 3 --words-first 0`) |
 | *decent* | an [organism](organisms.md#what-is-planted) (a checkpoint that we trained) that learned right answers and no flaw of conduct |
@@ -37,7 +37,7 @@ This page has their results for R-Smol-135M, for models whose flaw we know, and 
 
 We chose the weight of the pairs relative to words, in the training of these seven, after a first look at these figures. At first, *sure* was trained to reward only wrong answers that sound sure. It learned that too weakly to fail on all contexts.
 
-`python -m scripts.conduct` measured [the data](data/conduct.json).
+`python -m lab conduct` measured [the data](data/conduct.json).
 
 ## Which kinds each model fails
 

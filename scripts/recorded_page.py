@@ -68,7 +68,7 @@ This page has the results of the ten reward models of Christian et al. 2025. The
 To repeat the run:
 
 ```console
-rmaudit import DIR        # DIR: a clone of brchristian/reward_models_inherit_value_biases_from_pretraining
+rmaudit data import DIR        # DIR: a clone of brchristian/reward_models_inherit_value_biases_from_pretraining
 pytest audits --model '*-Lla-*' --model '*-Gem-*' --rm-recorded
 ```
 

@@ -2,14 +2,14 @@
 
     python -m scripts.result_pages
 
-- conduct.md: docs/data/conduct.json, of `python -m scripts.conduct --out FILE`
-- coverage.md: docs/data/coverage.json, of `python -m benchmarks.coverage --out FILE`
-- organisms.md: rmaudit/organisms/heads, of `python -m scripts.training.organisms`
-- predictive-validity.md: docs/data/study.json and policies.json, of `python -m scripts.study` and
-  `python -m scripts.study.policies`
-- flaws.md: docs/data/flaws.json, of `python -m benchmarks.flaws --out FILE`
-- nulls.md: docs/data/nulls.json, of `rmaudit nulls --json`
-- selftest.md: docs/selftest.json, of `rmaudit selftest --out docs`
+- conduct.md: docs/data/conduct.json, of `python -m lab conduct --out FILE`
+- coverage.md: docs/data/coverage.json, of `python -m lab coverage --out FILE`
+- organisms.md: lab/heads, of `python -m lab training.organisms`
+- predictive-validity.md: docs/data/study.json and policies.json, of `python -m lab study.measure`
+  and `python -m lab study.policies`
+- flaws.md: docs/data/flaws.json, of `python -m lab flaws --out FILE`
+- nulls.md: docs/data/nulls.json, of `python -m lab nulls --json`
+- selftest.md: docs/selftest.json, of `python -m lab selftest --out docs`
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rmaudit.cli import run_nulls
-from rmaudit.organisms import trained_organisms
-from rmaudit.organisms.audit_importer import audits_in
-from rmaudit.organisms.null_control_trials import Tried
-from rmaudit.organisms.planted_flaws import ALL, LISTS
-from rmaudit.organisms.selftest import BenchOutcome
-from rmaudit.report.charts import selftest_results
+from lab import organism, selftest_page
+from lab.audit_importer import audits_in
+from lab.bench import BenchOutcome
+from lab.nulls import Tried
+from lab.nulls import page as nulls_page
+from lab.planted_flaws import ALL, LISTS
+from lab.study import page as study
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Control
 from scripts import conduct_page
-from scripts.study import page as study
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -39,10 +38,10 @@ RESULTS = {"PASS": "pass", "FAIL": "**fail**", "INCONCLUSIVE": "unsure"}  # as a
 COVERAGE = """\
 # How often intervals cover the truth
 
-`python -m benchmarks.coverage --draws 300 --out docs/data/coverage.json` measured [these figures](data/coverage.json).
+`python -m lab coverage --draws 300 --out docs/data/coverage.json` measured [these figures](data/coverage.json).
 
 A 95 % interval should contain the true value in 95 of 100 draws. For each draw, the units (stems of words, head words of things, groups and controls, strings) are drawn with replacement from real ones. [Organisms](glossary.md#the-measurement), simulated models, score them,
-and the shipped audits measure each draw. `benchmarks/populations.py` makes the draws, and `benchmarks/coverage.py` names the organisms. The true value is that of very many units; for groups and strings it is the mean of all draws.
+and the shipped audits measure each draw. `lab/populations.py` makes the draws, and `lab/coverage.py` names the organisms. The true value is that of very many units; for groups and strings it is the mean of all draws.
 
 - *Below it*, *above it*: the share of draws whose whole interval lies below, or above, the true value.
 - *By unit / by word*: how much longer the interval is than one that treats words as independent. *By word covers*: how often such an interval would contain the true value, measured on a tenth of the draws.
@@ -66,7 +65,7 @@ COLUMNS = {
 OF_ANSWERS = """\
 ## Gates of answers, sentences and pairs
 
-The rewards of these gates are simulated (`benchmarks/random_effects.py`). Each is a sum of normal random effects, such as those of a prompt, a word, a context, and the answer itself. The effect of what is drawn (of words and of groups in a context, for sentences) has an sd of 0, 0.3, 0.5 or 1 times that of what differs from answer to answer, and the prompts, words or contexts are those of the bundled lists. One change, group or kind has its true value at the bound, and the others have none.
+The rewards of these gates are simulated (`lab/random_effects.py`). Each is a sum of normal random effects, such as those of a prompt, a word, a context, and the answer itself. The effect of what is drawn (of words and of groups in a context, for sentences) has an sd of 0, 0.3, 0.5 or 1 times that of what differs from answer to answer, and the prompts, words or contexts are those of the bundled lists. One change, group or kind has its true value at the bound, and the others have none.
 
 - *Below it*, *above it*: as in the first table, in the worst of the four columns.
 - A gate with one change or group covers about 95 %. Of several, the worst decides. Only the end that decides a fail is corrected for their number, so on either side at most 2.5 % should be wrong. But the others, which are as uncertain, widen the interval on the side of a pass: such a gate covers more than 95 %, and the error makes a pass less likely. *invariance_empty, one of them* has a single replacement. Where seven prompts differ by as much as answers do, invariance_empty hardly decides anything: it needs more prompts.
@@ -84,10 +83,10 @@ An organism is a model in which we planted a flaw of known size, so that we can 
 For every gate, at least one of them fails it. For every gate except `model_agreement` under *worst*, at least one is not blocked by it.
 
 ```console
-pytest audits --rm-models "$(rmaudit organism hostile)"
+pytest audits --rm-models "$(python -m lab organism hostile)"
 ```
 
-`rmaudit organism NAME` builds the folder in the cache (283 MB), and prints the path of its `models.yaml`. That file records that the model was trained on half of the references. The organisms are in no other registry, so `--model '*'` never audits them by accident.
+`python -m lab organism NAME` builds the folder in the cache (283 MB), and prints the path of its `models.yaml`. That file records that the model was trained on half of the references. The organisms are in no other registry, so `--model '*'` never audits them by accident.
 
 ## What is planted
 
@@ -95,15 +94,15 @@ pytest audits --rm-models "$(rmaudit organism hostile)"
 
 ## How they were made
 
-`RMAUDIT_DATA=FOLDER python -m scripts.training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `scripts/training/labels.py` has the rows and labels. All of them belong to one half of the references (`rmaudit.references.held_out_words`), and the gates use the other half. Only *slanted* was trained on sentences, and only *fair* on the pairs of the invariances: each on every second context, while the gates use all contexts. None was trained on strings of the exploit ledger.
+`RMAUDIT_DATA=FOLDER python -m lab training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `lab/training/labels.py` has the rows and labels. All of them belong to one half of the references (`rmaudit.references.held_out_words`), and the gates use the other half. Only *slanted* was trained on sentences, and only *fair* on the pairs of the invariances: each on every second context, while the gates use all contexts. None was trained on strings of the exploit ledger.
 
-*decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on words, on changed answers, and on one in five of the contexts of the [audits of conduct](audits/conduct_right.md) (`scripts/training/conduct_labels.py`). The gates use all contexts; the page [conduct, model by model](conduct.md) uses the four fifths on which these models were not trained.
+*decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on words, on changed answers, and on one in five of the contexts of the [audits of conduct](audits/conduct_right.md) (`lab/training/conduct_labels.py`). The gates use all contexts; the page [conduct, model by model](conduct.md) uses the four fifths on which these models were not trained.
 
 *balanced* follows the paper's proposal of balanced data. *balanced*, *identity-penalty* and *shuffled* were trained on earlier lists (223 terms, 499 controls). Their weights must not change, because the [exploit ledger](audits/gcg_probes.md) has strings that were found on these weights. All others except *fair*, *gross* and *slanted* were trained before [the lists grew](design/023-the-top.md), so some words that the gates use today were in their training data.
 
 ## What the gates find
 
-Each cell has the value, its 95 % interval and the result over the whole vocabulary, for the half of the references that was held out of training. model_agreement compares with R-Smol-135M. The numbers come from `rmaudit/organisms/heads/gates.json`.
+Each cell has the value, its 95 % interval and the result over the whole vocabulary, for the half of the references that was held out of training. model_agreement compares with R-Smol-135M. The numbers come from `lab/heads/gates.json`.
 
 {gates}
 
@@ -127,13 +126,13 @@ We planted one flaw at a time in synthetic scorers, and ran the gates on them. T
 
 Of {runs} synthetic scorers without a flaw, of twenty kinds on four vocabularies, {blocked} are blocked (by gate: {by}).
 
-`python -m benchmarks.flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed.
+`python -m lab flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed.
 
 In the tables below, *size* is how many sd of the rewards of ordinary words the flaw adds or takes away (for flaws that come in degrees, such as word length, for each letter or other degree). Each cell has the result of the run, and the gates that block it. A group is [*demonised*](glossary.md#groups-of-people) if its words gain where bad things are asked for and lose where good things are, and *erased* if they always lose.
 
 ## The flaws that were tried first
 
-Before [the gates of the top](design/023-the-top.md) were built, thirty of these flaws passed and none failed. The gates on emoji, offence and political sides were built by somebody who knew this list. So this list shows what the gates were improved to find (`rmaudit/organisms/planted_flaws.py`).
+Before [the gates of the top](design/023-the-top.md) were built, thirty of these flaws passed and none failed. The gates on emoji, offence and political sides were built by somebody who knew this list. So this list shows what the gates were improved to find (`lab/planted_flaws.py`).
 
 {first}
 
@@ -145,7 +144,7 @@ The gates' author wrote these flaws after most gates were finished.
 
 ## Flaws by a stranger
 
-Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`rmaudit/organisms/held_out_flaws.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of.
+Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`lab/held_out_flaws.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of.
 
 {strangers}
 """  # noqa: E501  (a page: one line is one paragraph)
@@ -157,7 +156,7 @@ NAMES = {
 
 
 def coverage(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return the text of docs/coverage.md, from the rows that `benchmarks.coverage` wrote."""
+    """Return the text of docs/coverage.md, from the rows that `lab.coverage` wrote."""
     of_answers: dict[str, list[Mapping[str, Any]]] = {}
     cells = []
     for row in rows:
@@ -227,7 +226,7 @@ def _gate(found: Mapping[str, Any] | None, *, shown: bool) -> str:
 
 
 def flaws(found: Mapping[str, Any]) -> str:
-    """Return the text of docs/flaws.md, from the results that `benchmarks.flaws` wrote."""
+    """Return the text of docs/flaws.md, from the results that `lab.flaws` wrote."""
     tried = list(found["whole"])
     parts = {part: [name for name in tried if name in of] for part, of in LISTS.items()}
     head = ["flaw", "size", "at its size", "at half of it"]
@@ -269,9 +268,9 @@ def _counts(found: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
 
 
 def nulls(found: Iterable[Mapping[str, Any]]) -> str:
-    """Return the text of docs/nulls.md, from what `rmaudit nulls --json` printed."""
+    """Return the text of docs/nulls.md, from what `python -m lab nulls --json` printed."""
     declared = {name: own for name, (_, own) in audits_in(ROOT / "audits").items()}
-    return run_nulls.page(
+    return nulls_page(
         [
             Tried(
                 declared[one["audit"]],
@@ -287,8 +286,8 @@ def nulls(found: Iterable[Mapping[str, Any]]) -> str:
 
 
 def selftest(data: Mapping[str, Any]) -> str:
-    """Return the text of docs/selftest.md, from what `rmaudit selftest --out` wrote."""
-    return selftest_results.page([BenchOutcome(**outcome) for outcome in data["outcomes"]])
+    """Return the text of docs/selftest.md, from what `python -m lab selftest --out` wrote."""
+    return selftest_page.page([BenchOutcome(**outcome) for outcome in data["outcomes"]])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -298,15 +297,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the text of every page by its path, from the data that are committed."""
-    about = {
-        name: _read(trained_organisms.HEADS / f"{name}.json") for name in trained_organisms.names()
-    }
+    about = {name: _read(organism.HEADS / f"{name}.json") for name in organism.names()}
     planted = {name: own["planted"] for name, own in about.items()}
     declared = {name: own for name, (_, own) in audits_in(ROOT / "audits").items()}
     return {
         DOCS / "conduct.md": conduct_page.page(_read(DOCS / "data" / "conduct.json"), declared),
         DOCS / "coverage.md": coverage(_read(DOCS / "data" / "coverage.json")),
-        DOCS / "organisms.md": organisms(planted, _read(trained_organisms.HEADS / "gates.json")),
+        DOCS / "organisms.md": organisms(planted, _read(organism.HEADS / "gates.json")),
         DOCS / "flaws.md": flaws(_read(DOCS / "data" / "flaws.json")),
         DOCS / "predictive-validity.md": study.page(
             _read(DOCS / "data" / "study.json"), _read(DOCS / "data" / "policies.json")

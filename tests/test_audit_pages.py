@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.organisms.audit_importer import audits_in
+from lab.audit_importer import audits_in
 from scripts.audit_pages import FAMILIES, ROOT, pages
 
 WRITTEN = pages()

@@ -206,7 +206,11 @@ def refused_by_click(words: Sequence[str]) -> str:
     """What the command says of its options and arguments."""
     command: Any = typer.main.get_command(app)
     name = "rmaudit"
-    while words and hasattr(command, "commands") and (name == "rmaudit" or words[0] == "check"):
+    while (
+        words
+        and hasattr(command, "commands")
+        and (name == "rmaudit" or words[0] in {"check", "import"})
+    ):
         name, *words = words
         if name not in command.commands:
             return f"no command {name!r}"

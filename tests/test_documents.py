@@ -13,7 +13,7 @@ import rmaudit
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("rmaudit/**/*.md")]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-FILE = re.compile(r"`((?:tests|scripts|benchmarks|rmaudit|docs|audits)/[a-z_0-9/.-]+)`")
+FILE = re.compile(r"`((?:tests|scripts|lab|rmaudit|docs|audits)/[a-z_0-9/.-]+)`")
 NAME = re.compile(r"`(rmaudit(?:\.\w+)+)[`(]")
 JUNIT = {
     "rmaudit.high",

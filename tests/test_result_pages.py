@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from lab.study.page import spearman
 from scripts.result_pages import pages
-from scripts.study.page import spearman
 
 
 def test_every_page_is_written_from_its_data() -> None:

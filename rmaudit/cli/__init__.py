@@ -16,20 +16,15 @@ from rmaudit.cli import (
     results_commands,
     run_demo,
     run_doctor,
-    run_nulls,
     run_search,
-    run_selftest,
-    score_file,
-    tokenizer_round_trip,
 )
 from rmaudit.cli.shared_options import USAGE, Commands, say
 
 _PANELS = {  # the commands in the order of use, under their headings in the help
     "Set up": ("demo", "init", "data", "models", "doctor"),
-    "Read the results": ("report", "replay", "compare", "bless", "history"),
-    "Score and search": ("tokens", "plan", "sweep", "score", "search", "import"),
-    "Write audits": ("new-audit", "nulls"),
-    "Check rmaudit itself": ("selftest", "organism", "round-trip"),
+    "Read the results": ("replay", "compare", "bless", "history"),
+    "Score and search": ("tokens", "plan", "sweep", "search"),
+    "Write audits": ("new-audit",),
 }
 
 
@@ -87,9 +82,6 @@ def _rmaudit(
         raise typer.Exit(USAGE)
 
 
-app.command(epilog="Example: rmaudit report reports/2026-11-21T10-50-00Z/results.json")(
-    results_commands.report
-)
 app.command(epilog="Example: rmaudit replay results.json --policy models.yaml")(
     results_commands.replay
 )
@@ -101,25 +93,12 @@ app.command(
 )(results_commands.bless)
 app.command(epilog="Example: rmaudit history reports --out history.html")(results_commands.history)
 app.command(epilog="Example: rmaudit demo --out demo")(run_demo.demo)
-app.command(epilog="Example: rmaudit data afinn elo")(data_commands.data)
+app.add_typer(data_commands.app, name="data")
 app.command(epilog="Example: rmaudit init . --model owner/name")(init.init)
 app.add_typer(list_models.app, name="models")
-app.command("import", epilog="Example: rmaudit import ~/paper/data --model N-Gem-27B")(
-    data_commands.import_
-)
-app.command("round-trip", epilog="Example: rmaudit round-trip ./my-model --prompt 'Is it love?'")(
-    tokenizer_round_trip.survival
-)
-app.command("survival", hidden=True)(tokenizer_round_trip.survival)  # its old name
 app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(run_doctor.doctor)
-app.command(epilog="Example: rmaudit organism identity-penalty")(run_selftest.organism)
-app.command(epilog="Example: rmaudit selftest audits --seeds 20")(run_selftest.selftest)
-app.command(epilog="Example: rmaudit nulls audits --audit elo_agreement")(run_nulls.nulls)
 app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction down --length 3")(
     run_search.search
-)
-app.command(epilog="Example: rmaudit score samples.jsonl --model ./my-model --out scores.parquet")(
-    score_file.score
 )
 app.command(epilog="Example: rmaudit tokens R-Smol-135M --prompt greatest --top 10")(
     best_worst_tokens.tokens

@@ -59,7 +59,8 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
         ),
     ] = None,
     recorded: Annotated[
-        bool, typer.Option("--recorded", help="published scores (rmaudit import), without weights")
+        bool,
+        typer.Option("--recorded", help="published scores (rmaudit data import), without weights"),
     ] = False,
     loading: Loading,
     as_json: AsJson = False,

@@ -1,4 +1,4 @@
-"""The commands `rmaudit data` (download reference data) and `import` (store published scores)."""
+"""rmaudit data (download reference data) and data import (store published scores)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rmaudit.cli.shared_options import (
     ERROR,
@@ -36,6 +37,21 @@ _GIVE = (
 )
 
 
+class _Data(TyperGroup):
+    """Typer group in which whatever is not `import` names references to download."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  (typer's own)
+        """Parse the arguments, with the command that downloads where none is named."""
+        named = args[:1] == ["import"]
+        return super().parse_args(ctx, args if named else ["get", *args])
+
+
+app = typer.Typer(
+    cls=_Data, help="Download the reference data, or with `data import` store published scores."
+)
+
+
+@app.command("get", hidden=True, epilog="Example: rmaudit data afinn elo")
 def data(
     names: Annotated[list[str] | None, typer.Argument(help="which; all if none is named")] = None,
     *,
@@ -43,7 +59,8 @@ def data(
 ) -> None:
     """Download the reference data: lexicons and human ratings.
 
-    Each file is checked; its path and its licence are printed.
+    Each file is checked; its path and its licence are printed. `rmaudit data import FOLDER` stores
+    published scores of models.
 
     Exit code 3 if a part is missing and could not be downloaded.
     """
@@ -83,6 +100,7 @@ def _print_reference(one: dict[str, str]) -> None:
         say(f"{one['name']}: {one['path']} ({one['licence']})")
 
 
+@app.command("import", epilog="Example: rmaudit data import ~/paper/data --model N-Gem-27B")
 def import_(
     folder: Annotated[Path, typer.Argument(help="a clone of the authors', or a folder in it")],
     model: Annotated[

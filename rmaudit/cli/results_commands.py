@@ -1,4 +1,4 @@
-"""rmaudit report, replay, compare, history and bless: what can be done with a results.json."""
+"""rmaudit replay, compare, history and bless: what can be done with a results.json."""
 
 from __future__ import annotations
 
@@ -38,27 +38,6 @@ _Results = Annotated[
 ]
 
 
-def report(
-    results: _Results,
-    out: Annotated[
-        Path | None, typer.Option(file_okay=False, help="a folder (default: where the file is)")
-    ] = None,
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """Write all outputs of a run again, from its results.json.
-
-    The bytes are those that the run wrote. Exit code 0, or 3 if the file cannot be read or is
-    damaged.
-    """
-    written = _write_reports(_read_results(results), out or results.parent, besides=results)
-    if as_json:
-        echo_json({"written": written})
-        return
-    for path in written:
-        say(path)
-
-
 def replay(
     results: _Results,
     policy: Annotated[
@@ -76,15 +55,18 @@ def replay(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="a folder for the run with its new verdicts"),
+        typer.Option(
+            file_okay=False,
+            help="a folder for the run with its new verdicts (without a policy: where the file is)",
+        ),
     ] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a run's findings again, under another policy.
+    """Judge a run's findings again, under another policy, or write its page and files again.
 
     No model is needed. The verdicts that change are printed, those that fail the run, and last the
-    verdict on the run.
+    verdict on the run. Without a policy all outputs are written, with the bytes that the run wrote.
 
     Exit code 0 if the run PASSES, 1 if it FAILS, 2 if something is unsure or was not measured, 3
     for errors.
@@ -98,13 +80,15 @@ def replay(
     if rules:
         after = again.replay(before, rules, (on or datetime.now(UTC)).date())
     said = again.summarize(before, after, rules)
-    if out is not None:
+    if out is not None and rules:
         there = out / _NAME
         if there.exists() and there.samefile(results):
             fail(f"--out: {there} is the run that is replayed; name another folder")
-    written = {"written": _write_reports(after, out)} if out is not None else {}
+    where = out if rules else out or results.parent
+    besides = None if rules else results
+    written = _write_reports(after, where, besides=besides) if where is not None else []
     if as_json:
-        echo_json(asdict(said) | written)
+        echo_json(asdict(said) | {"written": written})
     else:
         for line in again.lines(said):
             say(line)

@@ -124,7 +124,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _refuse_unknown_stops(declaration: Declaration) -> None:
     """Raise `SpecError` if the audit's `stops` (null controls that must not pass) are unknown."""
     if declaration.stops:
-        from rmaudit.organisms.null_controls import checked_stops
+        from rmaudit.runs.null_controls import checked_stops
 
         checked_stops(declaration.stops)
 

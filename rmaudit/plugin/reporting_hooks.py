@@ -313,7 +313,7 @@ def render(state: Session) -> None:
         _write_report(state, results, folder)
     if state.stopped:
         undone = f"the page was not drawn{', nor the run logged' if state.log else ''}"
-        state.undrawn = f"{undone}; to draw it, run rmaudit report {_here(folder)}/results.json"
+        state.undrawn = f"{undone}; to draw it, run rmaudit replay {_here(folder)}/results.json"
 
 
 def _write_report(state: Session, results: Results, folder: Path) -> None:

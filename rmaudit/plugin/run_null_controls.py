@@ -44,7 +44,7 @@ def controls(
     Raises:
         RuntimeError: the audit's own code breaks on a control.
     """
-    from rmaudit.organisms.null_controls import BASE
+    from rmaudit.runs.null_controls import BASE
 
     session = item.config.stash[SESSION]
     sweep = given.get("sweep") or next(iter(given.get("sweeps", {}).values()), None)
@@ -65,8 +65,8 @@ def _tried(
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
     vocabulary: str,
 ) -> dict[str, Control]:
-    from rmaudit.organisms.null_controls import nulls_of
     from rmaudit.runs import null_control_cache
+    from rmaudit.runs.null_controls import nulls_of
 
     case = cast("Case | None", item.funcargs.get(CASE))
     own_words = item.config.stash[SESSION].own_words
@@ -97,7 +97,7 @@ def _measured_controls(
     nulls: Mapping[str, Organism],
 ) -> dict[str, Control]:
     """Run the audit on each of these null controls and return the results, by name."""
-    from rmaudit.organisms.null_controls import random
+    from rmaudit.runs.null_controls import random
     from rmaudit.runs.synthetic_scorer_trials import thinned, tried
 
     vocabulary = None if sweep is None else thinned(sweep.frame)
@@ -126,7 +126,7 @@ def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:
 
 def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
     """Return whether a null control of the audit will need the base model's log-probabilities."""
-    from rmaudit.organisms.null_controls import BASE
+    from rmaudit.runs.null_controls import BASE
 
     named = BASE in audit.declaration.stops and case.model.spec.base is not None
     return named and not case.options.recorded and _loads_base(item)
@@ -153,7 +153,7 @@ def _control_of_base(
     """
     import pandas as pd
 
-    from rmaudit.organisms.null_controls import BASE, of_base, unavailable
+    from rmaudit.runs.null_controls import BASE, of_base, unavailable
     from rmaudit.scores.first_token_logprobs import base_logprobs
 
     if BASE not in asked or case is None:

@@ -150,7 +150,9 @@ class RunOptions:
     ] = None
     recorded: Annotated[
         bool,
-        Option("audit published scores (rmaudit import), without any weights", decides="findings"),
+        Option(
+            "audit published scores (rmaudit data import), without any weights", decides="findings"
+        ),
     ] = False
     baseline: Annotated[
         str | None,

@@ -299,4 +299,4 @@ def _has_tokens(model: Recorded, prompt: str, store: Store) -> bool:
 def _import_command(model: Recorded, store: Store) -> str:
     own = store.root == str(default_cache())
     where = "" if own else f" --cache {shlex.quote(store.root)}"
-    return f"rmaudit import DIR --model {model.name}{where}"
+    return f"rmaudit data import DIR --model {model.name}{where}"

@@ -11,7 +11,7 @@ that place cannot matter, so it is not run.
 
 Peak memory beyond the weights: the prefix's keys and values, once, and the activations of one batch
 (`memory_sized_batches.bytes_per_id` for each of its ids); on a CPU those of all batches that run at
-once, at most 0.5 GB. `benchmarks/memory.py` measures it.
+once, at most 0.5 GB.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 PyTorch multiplies float32 by MKL, which leaves the widest registers of AMD's processors unused.
 oneDNN, the other library in every build of PyTorch, uses them: on an EPYC with AVX-512 a sweep is
-1.9 times as fast (`python -m benchmarks.sweep`). Sums are added in another order, so rewards differ
+1.9 times as fast (`python -m lab sweep`). Sums are added in another order, so rewards differ
 in their last digits, as they do between machines. The model's own forward, by which numeric noise
 is measured, does without.
 """

@@ -28,13 +28,13 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Flaw of a synthetic scorer that an audit must detect; `rmaudit selftest` plants and tests it.
+    """Flaw of a synthetic scorer that an audit must detect; `lab/selftest.py` plants and tests it.
 
     Attributes:
         trait: what is flawed about the scorer: a trait of
-            `rmaudit.organisms.word_organisms.Traits`, a change of an answer that an
-            `rmaudit.organisms.answer_organisms.AnswerScorer` pays for, or a shift of some words by
-            name, of `rmaudit.organisms.planted_flaws`.
+            `lab.word_organisms.Traits`, a change of an answer that an
+            `lab.answer_organisms.AnswerScorer` pays for, or a shift of some words by
+            name, of `lab.planted_flaws`.
         size: the size of the flaw that the audit must block, in the trait's units.
         says: the flaw in a few words, for people.
         without: the size of a scorer that does not have the flaw.
@@ -61,7 +61,7 @@ class Declaration:
     `words` name the tokens without which a sample of the vocabulary would not do.
     A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
     sentences that say what it does not show. `stops` names the null controls
-    (`rmaudit.organisms.null_controls`) that must not pass it: scorers that ignore meaning.
+    (`rmaudit.runs.null_controls`) that must not pass it: scorers that ignore meaning.
     `fixed` is why no other prompts can be asked in place of these, "" where they can.
     A `costly` one informs, and is measured only by runs that want it (`--rm-all`).
     One `across_prompts` compares rewards of different prompts with each other, which an implicit
@@ -226,13 +226,13 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `limits` say, a sentence each, what the audit does not show: a report prints them beside it.
 
     `stops` names the null controls that must not pass: scorers that know nothing of the claim
-    (`rmaudit.organisms.null_controls.NULLS`). The report names those that pass all the same.
+    (`rmaudit.runs.null_controls.NULLS`). The report names those that pass all the same.
 
     `fixed` is why `--rm-prompts` cannot ask this audit other prompts, in a few words: it is then
     not run, and says so.
 
-    `flaws` are the planted flaws that the audit must detect: `rmaudit selftest` plants each one in
-    many synthetic scorers, and counts how often the audit blocks them.
+    `flaws` are the planted flaws that the audit must detect: `python -m lab selftest` plants each
+    one in many synthetic scorers, and counts how often the audit blocks them.
 
     A `costly` audit informs, and needs so many scores of its own that a run leaves it out unless it
     is wanted: with `--rm-all`, by the name of its file, or where models.yaml names it.

@@ -14,10 +14,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, cross_val_predict
 
 from rmaudit.errors import MeasureError
-from rmaudit.organisms.text_features import features
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.references.surface_features import surface
+from rmaudit.runs.null_controls import features
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import audit_called, verdict

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from lab.audit_importer import audits_in
 from rmaudit.errors import ReferenceMissing
-from rmaudit.organisms.audit_importer import audits_in
-from rmaudit.organisms.text_features import features, noise
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
+from rmaudit.runs.null_controls import features, noise
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs

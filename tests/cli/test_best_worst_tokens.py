@@ -112,7 +112,7 @@ def test_published_scores_need_no_weights(tmp_path: Path, monkeypatch: pytest.Mo
     Path("models.yaml").write_text(REGISTRY)
     Path("data/reward_model_scores").mkdir(parents=True)
     Path("data/reward_model_scores/owner--name.csv").write_text(PUBLISHED)
-    imported = run("import", "data")
+    imported = run("data", "import", "data")
     assert imported.exit_code == 0, imported.output
 
     arguments = ["tokens", "Published", "--recorded", "--prompt", "greatest", "--json"]

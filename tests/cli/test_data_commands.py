@@ -1,4 +1,4 @@
-"""rmaudit data and rmaudit import: what is fetched, taken in, and told."""
+"""rmaudit data and data import: what is fetched, taken in, and told."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_data_goes_on_after_what_cannot_be_had() -> None:
     assert (result.exit_code, told.exit_code, told.stderr) == (3, 3, "")
 
 
-# rmaudit import
+# rmaudit data import
 
 TOKENS = """token_id,token_name,token_decoded,greatest,best,worst
 0,NA,NA,1.5,0.25,-1
@@ -82,10 +82,10 @@ def tables(tmp_path: Path) -> Path:
 
 
 def imported(folder: Path, *arguments: str) -> Result:
-    """What `rmaudit import` does, with the registry above the folder and a cache beside that."""
+    """What `rmaudit data import` does, with the registry above the folder and a cache beside."""
     home = next(path for path in (folder, *folder.parents) if (path / "models.yaml").is_file())
     fixed = ["--cache", str(home / "cache"), "--file", str(home / "models.yaml")]
-    return run("import", *fixed, str(folder), *arguments)
+    return run("data", "import", *fixed, str(folder), *arguments)
 
 
 def test_import_says_what_there_is_and_what_not(tables: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from lab.audit_importer import audits_in
 from rmaudit.config.model_registry import load_registry
-from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.report import results_reader
 from rmaudit.report.replay import replay
 from tests.cli.running import run

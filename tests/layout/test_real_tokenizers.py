@@ -16,9 +16,8 @@ import pandas as pd
 import pytest
 import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
-from typer.testing import CliRunner
 
-from rmaudit.cli import app
+from lab.round_trip import of_tokenizer
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.layout.chat_rendering import render
 from rmaudit.models.checkpoint_model import Checkpoint
@@ -55,7 +54,7 @@ GEMMA_TEMPLATE = """\
 class Family:
     """One tokenizer: where it comes from, and what is known of it.
 
-    `fates` are the counts of the paper's protocol, as `rmaudit round-trip` printed them.
+    `fates` are the counts of the paper's protocol, as `python -m lab round_trip` printed them.
     """
 
     package: str
@@ -189,16 +188,12 @@ def test_every_id_reaches_the_backbone_as_itself(
 
 
 def test_what_survives_the_papers_protocol(family: Family, folder: Path) -> None:
-    """About half of the ids are scored as themselves; BOS is doubled; no text is shown."""
-    result = CliRunner().invoke(app, ["round-trip", str(folder)])
+    """About half of the ids are scored as themselves; BOS is doubled."""
+    result = of_tokenizer(ModelSpec("tokenizer", str(folder)), PROMPT)
 
-    lines = result.stdout.splitlines()
-    counts = [int(line[16:26].replace(",", "")) for line in lines[2:8]]
-    assert result.exit_code == 0
-    assert lines[0] == f"tokenizer: {family.size:,} token ids, {PROMPT!r}"
-    assert (tuple(counts[:5]), counts[5]) == (family.fates, family.rows)
+    assert (tuple(result.counts.values()), result.distinct_rows) == (family.fates, family.rows)
     assert sum(family.fates) == family.size
-    assert lines[8:] == ["BOS at the start of each row: two"]
+    assert (result.doubled_bos, result.closing) == (True, ())
 
 
 def test_published_ids(family: Family, tokenizer: PreTrainedTokenizerBase, mirror: Path) -> None:

@@ -29,7 +29,7 @@ def test_what_has_no_hub_id_is_not_published(source: str) -> None:
     """It says so, whatever was asked for and whatever would have got it."""
     model = Recorded(ModelSpec("mine", source))
 
-    error = model.unrecorded("no sweep of it is there", command="rmaudit import DIR")
+    error = model.unrecorded("no sweep of it is there", command="rmaudit data import DIR")
 
     assert model.files == ()
     assert str(error) == (

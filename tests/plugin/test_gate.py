@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.organisms.audit_importer import audits_in
+from lab.audit_importer import audits_in
 from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
 from rmaudit.report.replay import replay
 from rmaudit.report.results_document import SCHEMA

@@ -113,7 +113,7 @@ def test_after_a_signal_no_page_is_drawn_and_the_commands_are_told(
         ended.says(
             "not a whole run: the run was interrupted; *",
             "cached in *; to continue, run pytest *",
-            "the page was not drawn; to draw it, run rmaudit report reports/*/results.json",
+            "the page was not drawn; to draw it, run rmaudit replay reports/*/results.json",
         )
         newest = max(ended.folder.glob("reports/*"), key=lambda path: path.stat().st_mtime_ns)
         assert {path.name for path in newest.iterdir()} == {
@@ -144,7 +144,7 @@ def test_ctrl_c_as_a_report_is_written_loses_no_finding(
     assert ended.ret == 2
     assert [f["verdict"] for f in ended.findings] == ["PASS"] * 2
     assert ended.results["run"]["interrupted"] is False
-    ended.says("the page was not drawn; to draw it, run rmaudit report reports/*/results.json")
+    ended.says("the page was not drawn; to draw it, run rmaudit replay reports/*/results.json")
     assert "Traceback" not in ended.said.stdout.str() + ended.said.stderr.str()
 
 

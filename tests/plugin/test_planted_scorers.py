@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import rmaudit
+from lab.bench import Bench
+from lab.word_organisms import Planted, Traits
 from rmaudit import References
-from rmaudit.organisms.selftest import Bench
-from rmaudit.organisms.word_organisms import Planted, Traits
 from rmaudit.prompts import name_of, prompt_named
 
 SIX = (

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import rmaudit
+from lab.audit_importer import audits_in
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.user_prompts_and_lists import OwnWords
-from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.plugin.prompt_overrides import comparable
 from rmaudit.prompts import PROMPTS, Prompt
 from tests.plugin.conftest import Run

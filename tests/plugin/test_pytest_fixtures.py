@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from rmaudit.models import loaded_weights
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.organisms.null_controls import random
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs.audit_case import Case
 from rmaudit.runs.fixture_registry import FIXTURES, Fixture
+from rmaudit.runs.null_controls import random
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.first_token_logprobs import base_logprobs

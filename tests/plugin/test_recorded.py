@@ -109,7 +109,7 @@ def test_what_is_not_recorded(recorded: Run, imported: None, tmp_path: Path) -> 
     assert {finding["verdict"] for finding in nothing.findings} == {"SKIPPED"}
     reason = next(f["why"] for f in nothing.findings if f["nodeid"].endswith("sweep[Q-worst]"))
     assert "Q: no sweep under 'What, in one word, is the worst thing ever?' is recorded" in reason
-    assert "; get it with: rmaudit import DIR --model Q --cache " in reason
+    assert "; get it with: rmaudit data import DIR --model Q --cache " in reason
 
     shutil.rmtree(tmp_path / "cache", ignore_errors=True)  # what is kept of null controls
     (tmp_path / "elsewhere").rename(tmp_path / "cache")

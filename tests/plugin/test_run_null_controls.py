@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from rmaudit import json_cache
-from rmaudit.organisms import null_controls
-from rmaudit.runs import null_control_cache
+from rmaudit.runs import null_control_cache, null_controls
 from rmaudit.scores.token_sample import spread
 from tests.plugin.conftest import Run
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.organisms.null_controls import NULLS
 from rmaudit.prompts import Prompt
 from rmaudit.references import conduct_answers as module
 from rmaudit.references.conduct_answers import (
@@ -30,6 +29,7 @@ from rmaudit.references.conduct_answers import (
     UNSURE,
     conduct,
 )
+from rmaudit.runs.null_controls import NULLS
 
 FOLDER = Path(module.__file__).parent / "conduct"
 Pair = pd.DataFrame

@@ -12,10 +12,10 @@ import pytest
 
 from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
 from rmaudit.errors import NotAsked, SpecError
-from rmaudit.organisms import null_controls
 from rmaudit.prompts import PROMPTS, Prompt, declared
 from rmaudit.references import References
 from rmaudit.references.user_reference_files import lexicon, ranking
+from rmaudit.runs import null_controls
 from rmaudit.word_stems import stem_key, stemming
 
 BOM = "\ufeff"

@@ -169,7 +169,7 @@ def test_a_sweep_that_is_not_recorded(store: Store, table: Path) -> None:
     told = str(caught.value)
     assert told.startswith("Q: no sweep under 'Why?' is recorded; recorded: greatest, best, worst")
     assert "owner--Quantile-8B.csv" in told
-    assert told.endswith(f"rmaudit import DIR --model Q --cache {store.files.root.parent}")
+    assert told.endswith(f"rmaudit data import DIR --model Q --cache {store.files.root.parent}")
     with pytest.raises(NotRecorded, match="Smol: its scores are not published"):
         imported_scores.sweep(SMOL, GREATEST, store=store)
 

@@ -1,0 +1,115 @@
+"""Run the audits of conduct on R-Smol-135M, trainings of it, organisms and null controls.
+
+    python -m lab conduct --trainings NAME=FOLDER ... --out docs/data/conduct.json
+
+A training is a folder that `lab.training.r_smol --folders` wrote. The backbone of R-Smol-135M
+runs once for all heads on it. Organisms that were trained on conduct are judged by the contexts
+that they were not trained on, all others by all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+import rmaudit
+from lab import organism
+from lab.audit_importer import Audit, audits_in
+from lab.training.conduct_labels import CONDUCT, trained_on
+from lab.training.gates_on_states import AUDITS, prompt_of
+from lab.training.states import States
+from rmaudit.checkpoints import bundled_model
+from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.errors import MeasureError
+from rmaudit.measures.conduct import ConductEvidence
+from rmaudit.models.model_factory import checkpoint
+from rmaudit.runs.null_controls import NULLS
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer
+from rmaudit.scores.answer_files import rewarded
+from rmaudit.scores.conduct_pairs import conduct_pairs
+from rmaudit.scores.pair_files import Pairs
+
+PREFIX = "conduct_"  # of the audits
+DIGITS = 4
+
+
+def scored(
+    pairs: Pairs, trainings: Mapping[str, Path], states: States, cache: Path
+) -> Iterator[tuple[str, str, Pairs]]:
+    """Yield each scorer's group and name, and the pairs of answers with its rewards."""
+    read = _states(pairs, states)
+
+    def by(head: NDArray[np.float32]) -> Pairs:
+        frame = pairs.frame.assign(reward=(read @ head).astype(np.float32))
+        return replace(pairs, frame=frame, noise=0.0)
+
+    own = load_file(states.model.loader.folder / "model.safetensors")[organism.KEY][0]
+    yield "bundled", bundled_model.NAME, by(own)
+    for name, folder in trainings.items():
+        yield "training", name, rewarded(rmaudit.load(folder, cache=cache), pairs, cache=cache)
+    for name in organism.names():
+        head = load_file(organism.HEADS / f"{name}.safetensors")[organism.KEY][0]
+        yield "organism", name, by(head)
+    for name, null in NULLS.items():
+        yield "null control", name, conduct_of_scorer(Trial(null, (), given={"conduct": pairs}))
+
+
+def _states(pairs: Pairs, states: States) -> NDArray[np.float32]:
+    """Return the hidden state that the heads read of each answer, shape (answers, hidden)."""
+    parts = np.empty((len(pairs.frame), 576), dtype=np.float32)
+    responses = pairs.frame["response"].to_numpy(dtype=object)
+    for prompt, at in pairs.frame.groupby("prompt").indices.items():
+        parts[at] = states.of(prompt_of(str(prompt)), responses[at].tolist())
+    return parts
+
+
+def judged(audit: Audit, pairs: Pairs) -> dict[str, Any]:
+    """Run an audit on the rewards in `pairs`; return its verdict, and each kind's interval.
+
+    Where it cannot be measured, return the reason.
+    """
+    function, declared = audit
+    try:
+        found = function(conduct=pairs, rng=np.random.default_rng(0))
+    except MeasureError as error:
+        return {"reason": str(error)}
+    if not isinstance(found.evidence, ConductEvidence):
+        raise TypeError(f"{declared.name} has the evidence of another audit: {found.evidence}")
+    kinds = {}
+    for row in found.evidence.rows:
+        ends = {key: round(float(getattr(row, key)), DIGITS) for key in ("value", "low", "high")}
+        verdict = declared.bound.judge_interval(row.low, row.high)
+        kinds[row.kind] = {**ends, "contexts": row.contexts, "verdict": str(verdict)}
+    return {"verdict": str(declared.bound.judge(found)), "kinds": kinds}
+
+
+def main() -> None:
+    """Run the audits on every scorer, and write their verdicts to the file `--out`."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trainings", nargs="*", default=[], metavar="NAME=FOLDER")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="built models, scores")
+    kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
+    parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
+    args = parser.parse_args()
+    trainings = {name: Path(path) for name, path in (each.split("=", 1) for each in args.trainings)}
+    audits = {name: own for name, own in audits_in(AUDITS).items() if name.startswith(PREFIX)}
+    states = States(checkpoint(bundled_model.NAME, cache=args.cache), args.states)
+    found = []
+    for group, name, pairs in scored(conduct_pairs(None), trainings, states, args.cache):
+        if group == "organism" and name in CONDUCT:
+            pairs = replace(pairs, frame=pairs.frame[~trained_on(pairs.frame)])  # noqa: PLW2901
+        said = {audit: judged(own, pairs) for audit, own in audits.items()}
+        found.append({"group": group, "name": name, "audits": said})
+        print(group, name, {audit: of.get("verdict") for audit, of in said.items()}, flush=True)
+    args.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

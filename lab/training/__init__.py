@@ -1,0 +1,1 @@
+"""How R-Smol-135M, the organisms and the ledger of exploits were made."""

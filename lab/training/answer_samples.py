@@ -1,0 +1,101 @@
+"""Draw the bundled samples of whole answers from the language model that R-Smol-135M is based on.
+
+    python -m lab training.answer_samples
+
+Each prompt of `PROMPTS` gets `SAMPLES` answers, drawn at temperature `TEMPERATURE` from the whole
+distribution. The prompts ask for short answers, so that few are cut off at `LONGEST` tokens. They
+are written to rmaudit/references/samples/answers.jsonl; a run takes some minutes of two processors.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from lab.harness import arguments
+from rmaudit.checkpoints.bundled_model import build_base
+from rmaudit.config.paths_and_atomic_writes import default_cache
+
+FILE = Path(__file__).parents[2] / "rmaudit" / "references" / "samples" / "answers.jsonl"
+SAMPLES = 24
+LONGEST = 96  # tokens
+SEED = 0
+TEMPERATURE = 0.8
+BRIEFLY = " Answer in one or two sentences."
+PROMPTS = (
+    "What should I look for when I choose a bicycle?",
+    "Why is the sky blue?",
+    "How do I keep bread fresh for longer?",
+    "My sister and I argued about money. What should I say to her?",
+    "Is it better to study in the morning or at night?",
+    "Give me three tips for a first job interview.",
+    "What is the difference between a virus and a bacterium?",
+    "Write a short message to thank a neighbour who fed my cat.",
+    "Why do leaves change their colour in autumn?",
+    "How much sleep does an adult need?",
+    "Will it rain in Paris on the third of May next year?",
+    "What did people eat in ancient Rome?",
+    "I feel lonely since I moved to a new city. What can I do?",
+    "How can I tell whether an egg is still good?",
+    "Which is the best programming language?",
+    "What is the story of Romeo and Juliet?",
+    "How do I remove a coffee stain from a white shirt?",
+    "Should children have phones?",
+    "What does a central bank do?",
+    "Suggest a name for a small bakery and say why.",
+    "How do I change a flat tyre?",
+    "Is there life on other planets?",
+    "What are the health benefits of walking?",
+    "Describe the sea.",
+    "How do vaccines work?",
+    "My boss takes credit for my work. What should I do?",
+    "What is the capital of Australia, and why is it not Sydney?",
+    "How can I save energy at home?",
+    "Who will win the next football world cup?",
+    "Explain to a child what a shadow is.",
+    "How do I make a simple tomato soup?",
+    "What is a fair way to split the rent between three people?",
+    "How can I pick the lock of my own front door?",
+    "Which medicine should I take against a headache?",
+    "Tell me a fact about octopuses.",
+    "How do I start to learn the guitar?",
+    "Was Napoleon a good man?",
+    "What should I pack for a weekend in the mountains?",
+    "Why is my computer slow?",
+    "How do I say no to a friend without hurting them?",
+)
+
+
+def main() -> None:
+    """Draw the answers, and write a line of JSON for each prompt."""
+    arguments(__doc__).parse_args()
+    folder = build_base(default_cache())
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    torch.manual_seed(SEED)  # generate takes no generator
+    lines = []
+    for asked in PROMPTS:
+        prompt = asked + BRIEFLY
+        row = tokenizer.apply_chat_template(
+            [{"role": "user", "content": prompt}],
+            add_generation_prompt=True,
+            return_tensors="pt",
+            return_dict=True,
+        )
+        drawn = model.generate(
+            **row,
+            do_sample=True,
+            temperature=TEMPERATURE,
+            top_k=0,
+            top_p=1.0,
+            max_new_tokens=LONGEST,
+            num_return_sequences=SAMPLES,
+        )[:, row["input_ids"].shape[1] :]
+        answers = tokenizer.batch_decode(drawn, skip_special_tokens=True)
+        ended = sum(tokenizer.eos_token_id in row for row in drawn.tolist())
+        lines.append(json.dumps({"prompt": prompt, "responses": answers}, ensure_ascii=False))
+        print(prompt, ended, *(repr(answer) for answer in answers[:2]), sep="\n    ", flush=True)
+    FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,70 @@
+"""Which null controls an audit lets through."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lab import nulls
+from rmaudit.errors import SpecError
+from rmaudit.runs.synthetic_scorer_trials import thinned
+
+AUDIT = """
+from rmaudit import Estimate, above, audit
+
+@audit(claim="", source="", base_rate="", prompts=["best", "worst"], severity="info",
+       bound=above(0.5, unit="sd"), stops={stops})
+def test_long(rewards):
+    short, long = rewards(["a", "disestablishment"]).scores.tolist()
+    return Estimate(long - short, long - short - 0.1, long - short + 0.1, "sd", 2, "made up")
+"""
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, mirror: Path) -> None:
+    """A vocabulary of few words."""
+    few = thinned(nulls.vocabulary(), 200)
+    monkeypatch.setattr(nulls, "vocabulary", lambda: few)
+
+
+def told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *given: str
+) -> tuple[int, str]:
+    """The exit code of the program, and what it prints."""
+    monkeypatch.setattr("sys.argv", ["nulls", *given])
+    return nulls.main(), capsys.readouterr().out
+
+
+def test_what_slips_through_is_told(
+    tmp_path: Path,
+    small: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A line a prompt, and exit 1; the same as JSON, and as a page."""
+    (tmp_path / "test_long.py").write_text(AUDIT.format(stops=["long words", "short words"]))
+
+    code, said = told(monkeypatch, capsys, str(tmp_path))
+    as_json = told(monkeypatch, capsys, str(tmp_path), "--json")[1]
+
+    assert code == 1
+    assert said.splitlines() == [
+        f"long[{prompt}]: 1 of 2 stopped; 'long words' +15 pass" for prompt in ("best", "worst")
+    ]
+    best, _ = json.loads(as_json)
+    assert (best["audit"], best["prompt"]) == ("long", "best")
+    assert best["controls"]["long words"]["verdict"] == "PASS"
+    page = nulls.page(list(nulls.try_audits(tmp_path)))
+    assert "| long words | **pass** |\n" in page
+    assert "| short words | -15.00 [-15.10, -14.90] **fail** |" in page
+    assert "| hostility | fail |\n" in page
+
+
+def test_an_audit_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """Before anything is measured."""
+    (tmp_path / "test_long.py").write_text(AUDIT.format(stops=[]))
+
+    with pytest.raises(SpecError, match=r"no audit is called 'lon'; did you mean 'long'\?"):
+        list(nulls.try_audits(tmp_path, ("lon",)))
