@@ -48,7 +48,7 @@ _WANDB_ADDS_NOTHING = {
 }
 
 
-class _Run(NamedTuple):
+class _Logged(NamedTuple):
     """What one audited model is logged as; `model` is its name in letters that all clients take."""
 
     name: str
@@ -96,7 +96,7 @@ def log(tracker: str, results: Results, folder: Path) -> Iterator[str]:
             "rmaudit": results.run.rmaudit,
         }
         plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", model.name)
-        run = _Run(f"{model.name} {results.run.created}", plain, tags, _metrics(own), folder)
+        run = _Logged(f"{model.name} {results.run.created}", plain, tags, _metrics(own), folder)
         yield f"logged: {tracker}, {write(client(tracker), run)}"
 
 
@@ -127,7 +127,7 @@ def _metric_names(findings: Sequence[Finding]) -> Iterator[tuple[str, Finding]]:
         yield f"rmaudit/{each.audit}" + f"/{each.prompt}" * (several[each.audit] > 1), each
 
 
-def _mlflow(mlflow: Any, run: _Run) -> str:  # noqa: ANN401  (a module of others)
+def _mlflow(mlflow: Any, run: _Logged) -> str:  # noqa: ANN401  (a module of others)
     """Log a model to MLflow as a run beside any that a notebook has open; say which run."""
     project = os.environ.get("MLFLOW_EXPERIMENT_NAME") or _PROJECT
     server = mlflow.MlflowClient()
@@ -152,7 +152,7 @@ def _mlflow(mlflow: Any, run: _Run) -> str:  # noqa: ANN401  (a module of others
     return f"run {made} ({run.name}) of the experiment {project}"
 
 
-def _wandb(wandb: Any, run: _Run) -> str:  # noqa: ANN401  (a module of others)
+def _wandb(wandb: Any, run: _Logged) -> str:  # noqa: ANN401  (a module of others)
     """Log a model to Weights & Biases, offline if nobody is logged in; say which run.
 
     WANDB_MODE decides, if it is set. A run that a notebook has open stays open.
@@ -178,7 +178,7 @@ def _wandb(wandb: Any, run: _Run) -> str:  # noqa: ANN401  (a module of others)
     return f"run {run.name}: {opened.url}"
 
 
-def _trackio(trackio: Any, run: _Run) -> str:  # noqa: ANN401  (a module of others)
+def _trackio(trackio: Any, run: _Logged) -> str:  # noqa: ANN401  (a module of others)
     """Log a model to Trackio as a run beside any that a notebook has open; say which run."""
     project = os.environ.get("TRACKIO_PROJECT") or _PROJECT
 
@@ -194,7 +194,7 @@ def _trackio(trackio: Any, run: _Run) -> str:  # noqa: ANN401  (a module of othe
     return f"run {run.name}; to see it: trackio show --project {project}"
 
 
-def _report(client: Any, run: _Run) -> Any:  # noqa: ANN401  (a module of others)
+def _report(client: Any, run: _Logged) -> Any:  # noqa: ANN401  (a module of others)
     artifact = client.Artifact(f"rmaudit-{run.model}", type="rmaudit-report")
     artifact.add_dir(str(run.folder))
     return artifact

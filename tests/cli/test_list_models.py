@@ -357,7 +357,7 @@ def test_check_does_not_build_the_embedded_model(home: Path) -> None:
     assert not (home / "cache").exists()
 
 
-@pytest.mark.parametrize("command", ["models", "models check X", "import .", "organism frequency"])
+@pytest.mark.parametrize("command", ["models", "models check X", "data import ."])
 def test_a_url_is_no_folder(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a folder is needed: said in a line, and none called `s3:` is made."""
     monkeypatch.chdir(tmp_path)

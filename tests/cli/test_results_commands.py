@@ -214,7 +214,10 @@ def test_replay_counts_what_is_missing(tmp_path: Path) -> None:
     [
         (["--on", "2026-11-30"], "--policy"),
         (["--policy", "WRONG"], "models.yaml:1: models: expected a mapping"),
-        (["--out", "HERE"], "results.json is the run that is replayed; name another folder"),
+        (
+            ["--policy", "RULES", "--out", "HERE"],
+            "results.json is the run that is replayed; name another folder",
+        ),
         (["--policy", "nowhere.yaml"], "nowhere.yaml"),
     ],
 )
@@ -222,7 +225,10 @@ def test_replay_refuses(tmp_path: Path, arguments: list[str], said: str) -> None
     """Exit 4, nothing on stdout, the run as it was."""
     path, policy = written(tmp_path / "results.json", PASSING), tmp_path / "models.yaml"
     policy.write_text("models: []")
-    before, places = files(tmp_path), {"WRONG": str(policy), "HERE": str(tmp_path)}
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("models: {toy: {source: ./x, default: true}}")
+    places = {"WRONG": str(policy), "RULES": str(rules), "HERE": str(tmp_path)}
+    before = files(tmp_path)
 
     result = run("replay", path, *(places.get(a, a) for a in arguments))
 
