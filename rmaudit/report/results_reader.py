@@ -10,6 +10,8 @@ from rmaudit.report import json_codec
 from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.results_document import SCHEMA, Results
 
+_EARLIER = "rmaudit.results/11"  # it had a key more, which said what the last run had found
+
 
 def read(path: Path) -> Results:
     """Read a results.json; raise unless it is complete and free of contradictions.
@@ -31,10 +33,13 @@ def read(path: Path) -> Results:
     if named is None:
         message = f"{path}: this is not the results.json of a run, for it has no `schema`; give the"
         raise ResultsError(f"{message} results.json that `pytest audits` wrote")
+    if named == _EARLIER:
+        found = {key: value for key, value in found.items() if key != "before"}
+        named = found["schema"] = SCHEMA
     if named != SCHEMA:
         message = (
-            f"{path}: its schema is {json_codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "
-            "run the audits again, or use the rmaudit that wrote it"
+            f"{path}: its schema is {json_codec.quoted(named)}, allowed: {json.dumps(SCHEMA)} "
+            f"and {json.dumps(_EARLIER)}; run the audits again, or use the rmaudit that wrote it"
         )
         raise ResultsError(message)
     try:

@@ -11,7 +11,6 @@ import pytest
 from lab.audit_importer import audits_in
 from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
 from rmaudit.report.replay import replay
-from rmaudit.report.results_document import SCHEMA
 from rmaudit.report.results_reader import read
 from rmaudit.verdicts.run_verdict import Outcome
 from rmaudit.verdicts.verdict_policy import Policy
@@ -428,22 +427,10 @@ def test_the_last_failures_are_not_the_gate(run: Run, tmp_path: Path) -> None:
     assert run(None, *options).ret == OK
 
 
-@pytest.mark.parametrize("version", [5, 6, 10])
-def test_a_file_of_an_older_schema_is_read(version: int, run: Run, tmp_path: Path) -> None:
-    """Keys that it did not have are as if nothing were said; a title is made from the name."""
-    results = run(HIGH.format(low=0.0)).results
-    for found in results["findings"]:
-        del found["claim"]["harm"]
-        if version < 7:
-            del found["claim"]["title"], found["claim"]["question"]
-    if version < 6:
-        del results["run"]["faults"]
+def test_a_file_of_the_schema_before_is_read(run: Run, tmp_path: Path) -> None:
+    """Without the key that is gone."""
     path = tmp_path / "old.json"
-    path.write_text(
-        json.dumps(results | {"schema": f"rmaudit.results/{version}"}), encoding="utf-8"
-    )
+    old = run(HIGH.format(low=0.0)).results | {"schema": "rmaudit.results/11", "before": None}
+    path.write_text(json.dumps(old), encoding="utf-8")
 
-    assert read(path).run.faults == ()
-    assert read(path).schema == SCHEMA
-    titles = [(found.audit.capitalize(), found.title) for found in read(path).findings]
-    assert all(name == title for name, title in titles)
+    assert read(path) == read(next(tmp_path.glob("reports/*/results.json")))

@@ -186,7 +186,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(run: Run, scored: Path, tmp_p
     pd.DataFrame({"score": [1.0] * 4096}).to_parquet(cut / "00000000.parquet")
     (cut / "00004096.parquet").write_text("damaged", encoding="utf-8")
     run(None, cache=tmp_path / "cache").says(
-        "cached in * and the first 4,096 answers of unfinished ones; *"
+        "cached in * and the first 4,096 answers of unfinished ones;*"
     )
 
 
