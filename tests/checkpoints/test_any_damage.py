@@ -149,6 +149,7 @@ def is_loaded(folder: Path, toy: Toy) -> bool:
 @example(at=0, damage="moved", way=0)
 @example(at=0, damage="copied", way=0)
 @example(at=0, damage="wrapped", way=1)
+@example(at=980, damage="moved", way=0)  # of `experts`, one of a layer's
 def test_no_damage_gives_another_number(
     folders: Callable[[str], tuple[Path, Tensors]], name: str, at: int, damage: str, way: int
 ) -> None:
