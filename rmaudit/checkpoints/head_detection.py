@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -55,6 +56,7 @@ _WHOLE_HEAD = (
     "The head is quantized too: quantize again and leave it out, as with "
     'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
 )
+_EXPERT = re.compile(r"(.*\bexperts)\.(\d+)\.(.*)")
 _SHOWN = 4  # tensors that may be a head
 
 
@@ -314,6 +316,7 @@ def find_head(
         ModelError: there is no head, or none that rmaudit knows.
     """
     _refuse_doubles(headers, folder, model)
+    _refuse_experts_apart(headers, folder, model)
     shapes = {**{key: header.shape for key, header in headers.items()}, **(adapter_tensors or {})}
     with _errors_named(model):
         found = heads.find(config, shapes)
@@ -378,5 +381,25 @@ def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
             message = (
                 f"{model}: both {longer!r} and {shorter!r} are in {folder}, which may be read as "
                 f"one and the same tensor: remove the one that is not the model's, or save it again"
+            )
+            raise ModelError(message)
+
+
+def _refuse_experts_apart(headers: Headers, folder: Path, model: str) -> None:
+    """Raise if the tensors of a layer's experts are not numbered from 0 under one name.
+
+    transformers sorts them by their names before it puts them into one tensor, so an expert whose
+    name begins in another way would take the place of another one.
+    """
+    numbers = defaultdict[tuple[str, str], dict[int, str]](dict)
+    for key in headers:
+        if found := _EXPERT.fullmatch(key):
+            before, number, after = found.groups()
+            numbers[before, after][int(number)] = key
+    for keys in numbers.values():
+        if sorted(keys) != list(range(len(keys))):
+            message = (
+                f"{model}: the experts of a layer in {folder} are not numbered from 0 under one "
+                f"name: see {keys[max(keys)]!r}; save the checkpoint again, all experts alike"
             )
             raise ModelError(message)

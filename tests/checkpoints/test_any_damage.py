@@ -54,6 +54,11 @@ PREFIXES = ("model.", "module.", "base_model.model.", "score.", "gating.", "v_he
 IGNORED = {key for family in heads.FAMILIES for key in family.IGNORED}
 
 
+def misspelt(key: str, at: int) -> str:
+    """The key with another letter at one place."""
+    return key[:at] + ("y" if key[at] == "x" else "x") + key[at + 1 :]
+
+
 def other_shape(tensor: Tensor, way: int) -> Tensor:
     """Another shape: a row more or less, an axis more or less, or turned."""
     if not tensor.dim():
@@ -77,9 +82,7 @@ def renamed(tensors: Tensors, key: str, name: str) -> Tensors:
 
 DAMAGE: dict[str, Callable[[Tensors, str, int], Tensors]] = {
     "deleted": lambda whole, key, _: {k: t for k, t in whole.items() if k != key},
-    "renamed": lambda whole, key, way: renamed(
-        whole, key, key[: way % len(key)] + "x" + key[way % len(key) + 1 :]
-    ),
+    "renamed": lambda whole, key, way: renamed(whole, key, misspelt(key, way % len(key))),
     "moved": lambda whole, key, way: renamed(whole, key, PREFIXES[way % len(PREFIXES)] + key),
     "wrapped": lambda whole, _, way: {
         PREFIXES[way % len(PREFIXES)] + key: tensor for key, tensor in whole.items()
@@ -149,6 +152,7 @@ def is_loaded(folder: Path, toy: Toy) -> bool:
 @example(at=0, damage="moved", way=0)
 @example(at=0, damage="copied", way=0)
 @example(at=0, damage="wrapped", way=1)
+@example(at=980, damage="moved", way=0)  # of `experts`, one of a layer's
 def test_no_damage_gives_another_number(
     folders: Callable[[str], tuple[Path, Tensors]], name: str, at: int, damage: str, way: int
 ) -> None:

@@ -191,7 +191,8 @@ def test_a_store_has_the_bytes_of_one_process(  # noqa: PLR0917
     assert (made.failed, made.left) == ({}, [])
     assert contents(place or tmp_path / "cache") == alone
     assert (tmp_path / "cache" / "scores").exists() == (kind == "folder")
-    assert len(told) == len(alone) + 1  # and how fast
+    scored = [line for line in told if not line.startswith("no worker was ready")]
+    assert len(scored) == len(alone) + 1  # and how fast
     assert ray_scoring.make([plan], TWO, told.append).answers == 0
 
 
