@@ -103,7 +103,8 @@ def test_the_built_folder_is_an_ordinary_checkpoint(tmp_path: Path, downloads: l
 
     model = Checkpoint(ModelSpec("demo", str(folder)), cache=cache)
     assert len(set(model.score("love?", ["peace", "war"]))) == 2
-    assert (weights := model._memory.weights) is not None
+    weights = model._memory.weights
+    assert weights is not None
     head = weights.scorer.head(torch.eye(HIDDEN))
     assert torch.equal(head, random_update()["score.weight"][0])
     assert folder.parent == cache / "models"
