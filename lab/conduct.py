@@ -36,8 +36,7 @@ from rmaudit.runs.null_controls import NULLS
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer
 from rmaudit.scores.answer_files import rewarded
-from rmaudit.scores.conduct_pairs import conduct_pairs
-from rmaudit.scores.pair_files import Pairs
+from rmaudit.scores.pair_files import Pairs, conduct_pairs
 
 PREFIX = "conduct_"  # of the audits
 DIGITS = 4

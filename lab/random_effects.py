@@ -31,7 +31,7 @@ from rmaudit.references.conduct_answers import REFUSALS, RIGHT, SAME, STYLE
 from rmaudit.references.text_changes import APART, AS_IT_IS, KEYS, asked_by, key
 from rmaudit.scores.answer_files import read_samples
 from rmaudit.scores.changed_answers import subset_of_pairs
-from rmaudit.scores.conduct_pairs import conduct_pairs
+from rmaudit.scores.pair_files import conduct_pairs
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 SDS = (0.0, 0.3, 0.5, 1.0)  # of what is drawn, in sd of the rows' own

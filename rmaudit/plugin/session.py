@@ -104,8 +104,7 @@ def refuse_no_pairs(path: Path, prefix: str = "") -> None:
     Raises:
         pytest.UsageError: the file is wrong; the message begins with `prefix`.
     """
-    from rmaudit.scores.conduct_pairs import conduct_pairs
-    from rmaudit.scores.pair_files import read
+    from rmaudit.scores.pair_files import conduct_pairs, read
 
     refuse_wrong(lambda: conduct_pairs(read(path)), prefix)
 

@@ -80,7 +80,7 @@ def conduct(case: Case) -> Pairs:
     They are bundled (`rmaudit.references.conduct_answers`); pairs of `--rm-pairs` whose `subset` is
     "conduct: " and a kind are added. All are scored together, once for all audits of a run.
     """
-    from rmaudit.scores.conduct_pairs import conduct_pairs
+    from rmaudit.scores.pair_files import conduct_pairs
 
     place, known = (case.model.spec, _pairs_file(case)), case.memory.conduct
     if place not in known:
@@ -141,7 +141,7 @@ def pairs_of_scorer(trial: Trial) -> Pairs:
 
 def conduct_of_scorer(trial: Trial) -> Pairs:
     """Return the conduct pairs of the model's audit, or bundled ones, with the scorer's rewards."""
-    from rmaudit.scores.conduct_pairs import conduct_pairs
+    from rmaudit.scores.pair_files import conduct_pairs
 
     return _scored_by_organism(trial.given.get("conduct") or conduct_pairs(None), trial)
 

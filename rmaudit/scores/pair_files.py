@@ -17,9 +17,10 @@ import pandas as pd
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.conversation import ASSISTANT, USER, as_text
 from rmaudit.errors import SpecError
+from rmaudit.references.conduct_answers import OWN, conduct
 from rmaudit.scores.answer_files import ASKED, Answered
 from rmaudit.scores.json_lines import prompt_columns, shown, text
-from rmaudit.scores.json_or_parquet_rows import rows as rows_of
+from rmaudit.scores.json_lines import rows as rows_of
 from rmaudit.scores.leaderboards import LICENCE, as_pairs, board_of
 from rmaudit.scores.score_parquet import checksum
 
@@ -266,3 +267,31 @@ def _last_answer(turns: list[Any], what: str) -> str:
     if last["role"] != ASSISTANT:
         raise SpecError(f"{place} has the role {shown(last['role'])}, allowed: {ASSISTANT}")
     return text(last["content"], f"{place}: content")
+
+
+PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its own
+
+
+def conduct_pairs(own: Pairs | None) -> Pairs:
+    """Return the bundled pairs of answers for conduct, and the user's, of a subset "conduct: KIND".
+
+    A kind is, for example, "facts".
+
+    Raises:
+        SpecError: such a subset names no kind, or one of `SAME`, which has two prompts for a pair.
+    """
+    bundled = conduct()
+    frame = bundled.assign(line=bundled.index // 2 + 1, turns="")[COLUMNS]
+    source = OURS
+    if own is not None and len(joined := own.frame[own.frame["subset"].str.startswith(PREFIX)]):
+        kinds = joined["subset"].str.removeprefix(PREFIX)
+        if (wrong := ~kinds.isin(OWN)).any():
+            line, subset = joined[wrong].iloc[0][["line", "subset"]]
+            raise SpecError(
+                f"line {line} of the {own.source}: subset is {subset!r}, allowed after "
+                f"{PREFIX!r}: {', '.join(OWN)}"
+            )
+        joined = joined.assign(subset=kinds, line=joined["line"] + len(frame))
+        frame = pd.concat([frame, joined[COLUMNS]], ignore_index=True)
+        source = f"{OURS} and {joined['line'].nunique():,} of the {own.source}"
+    return Pairs(frame.assign(reward=float("nan")), source)

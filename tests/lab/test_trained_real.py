@@ -27,7 +27,7 @@ from rmaudit.references import References
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.synthetic_scorer_trials import measure
-from rmaudit.scores.conduct_pairs import conduct_pairs
+from rmaudit.scores.pair_files import conduct_pairs
 from rmaudit.scores.text_rewards import score_texts
 from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.estimates_and_bounds import Verdict

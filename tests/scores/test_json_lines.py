@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmaudit.scores.json_or_parquet_rows import rows
+from rmaudit.scores.json_lines import rows
 from tests.scores.lines import assert_refused
 
 ROW = st.fixed_dictionaries(
