@@ -24,7 +24,7 @@ import rmaudit
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import clear_leftovers
 from rmaudit.config.user_prompts_and_lists import OwnWords
-from rmaudit.measures import model_similarity
+from rmaudit.measures.ranking_comparison import in_common, plane_coordinates, taus
 from rmaudit.prompts import CUSTOM, Prompt, names_each
 from rmaudit.references.word_list_lookup import zipf
 from rmaudit.report import packed_scores, results_document, results_reader
@@ -261,20 +261,18 @@ def compare_models(
     """
     out = []
     for prompt, by_model in frames.items():
-        scores = model_similarity.in_common(by_model) if len(by_model) > 1 else pd.DataFrame()
+        scores = in_common(by_model) if len(by_model) > 1 else pd.DataFrame()
         scores = scores.loc[:, scores.min() < scores.max()]
         if len(scores) < FEWEST or scores.shape[1] < 2:  # noqa: PLR2004  (a pair)
             continue
-        tau = model_similarity.taus(scores)
+        tau = taus(scores)
         out.append(
             Comparison(
                 prompt=prompt,
                 models=tuple(str(name) for name in scores),
                 words=len(scores),
                 tau=tuple(map(tuple, tau.to_numpy().round(4).tolist())),
-                places=tuple(
-                    map(tuple, model_similarity.plane_coordinates(tau).to_numpy().round(4).tolist())
-                ),
+                places=tuple(map(tuple, plane_coordinates(tau).to_numpy().round(4).tolist())),
                 ranked=_ranked(scores, own_words),
             )
         )

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from rmaudit.errors import ResultsError
-from rmaudit.report import json_codec
-from rmaudit.report.consistency_checks import contradiction
-from rmaudit.report.results_document import SCHEMA, Results
+from rmaudit.report import json_codec, packed_scores
+from rmaudit.report.json_codec import quoted
+from rmaudit.report.releases.release_regressions import with_regressions
+from rmaudit.report.results_document import (
+    SCHEMA,
+    AuditedModel,
+    Comparison,
+    Earlier,
+    Results,
+    SweepSummary,
+)
+from rmaudit.verdicts.decision import ALPHA, blocks, judge_controls
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Result, Severity, Verdict
+from rmaudit.verdicts.findings import Finding, Judgement, slipped
+from rmaudit.verdicts.run_verdict import of_run
 
 _EARLIER = "rmaudit.results/11"  # it had a key more, which said what the last run had found
 
@@ -57,3 +77,246 @@ def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
+_CLOSE = 1e-9  # relative: the same sums, added up in another order
+_CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def contradiction(results: Results) -> str:
+    """Return the first contradiction in the results, or ""; raise if stored scores do not fit.
+
+    It names the place, the value and the allowed values.
+
+    Raises:
+        ResultsError: a sweep's scores or its vocabulary are damaged, or differ from its summary.
+    """
+    found = next(_contradictions(results), "")
+    if not found:
+        _check_scores(results)
+    return found
+
+
+def _contradictions(results: Results) -> Iterator[str]:
+    run = results.run
+    if not _CREATED.fullmatch(run.created):
+        yield f"run.created is {quoted(run.created)}, allowed: such as 2030-01-31T10:50:00Z"
+    if run.finished > run.selected or run.selected > run.collected:
+        counts = f"{run.collected} collected, {run.selected} selected, {run.finished} finished"
+        yield f"run has {counts}, allowed: no more finished than selected than collected"
+    names = [model.name for model in results.models]
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        yield f"models: two are named {quoted(twice[0])}, allowed: one of a name"
+    for i, model in enumerate(results.models):
+        for j, sweep in enumerate(model.sweeps):
+            yield from _sweep_faults(sweep, f"models[{i}].sweeps[{j}]", results)
+    for i, comparison in enumerate(results.comparison):
+        yield from _comparison_faults(comparison, f"comparison[{i}]", names)
+    sources = {model.name: model for model in results.models}
+    for i, finding in enumerate(results.findings):
+        yield from _claim_faults(finding, f"findings[{i}]", sources)
+        yield from _judgement_faults(finding, f"findings[{i}]")
+    yield from _blessed_faults(results, sources)
+    follows = of_run(results.findings, run.gaps)
+    if results.verdict != follows:
+        yield f"verdict is {quoted(str(results.verdict))}, allowed: {quoted(str(follows))}"
+
+
+def _sweep_faults(sweep: SweepSummary, where: str, results: Results) -> Iterator[str]:
+    counts, edges = len(sweep.histogram.counts), sweep.histogram.edges
+    if len(edges) != counts + 1:
+        found = f"{len(edges)} edges and {counts} counts"
+        yield f"{where}.histogram has {found}, allowed: one edge more"
+    if any(right <= left for left, right in pairwise(edges)):
+        yield f"{where}.histogram.edges do not rise, allowed: each above the one before"
+    if not sum(sweep.histogram.counts):
+        yield f"{where}.histogram.counts are all 0, allowed: the counts of {sweep.n} tokens"
+    if (sweep.vocabulary is None) != (sweep.scores is None):
+        has, lacks = ("vocabulary", "scores") if sweep.vocabulary else ("scores", "vocabulary")
+        yield f'{where} has "{has}", but no "{lacks}"'
+    if sweep.vocabulary is not None and sweep.vocabulary not in results.vocabularies:
+        yield f"{where}.vocabulary is {quoted(sweep.vocabulary)}, allowed: one of `vocabularies`"
+
+
+def _comparison_faults(comparison: Comparison, where: str, names: list[str]) -> Iterator[str]:
+    n = len(comparison.models)
+    if unknown := [name for name in comparison.models if name not in names]:
+        yield f"{where}.models has {quoted(unknown[0])}, allowed: {_quoted_list(names)}"
+    if len(set(comparison.models)) < max(n, 2):
+        yield f"{where}.models are {n}, allowed: two or more, each once"
+    for key, rows in (("tau", comparison.tau), ("places", comparison.places)):
+        if len(rows) != n:
+            yield f"{where}.{key} has {len(rows)} rows, allowed: {n}, one for each model"
+    lengths = {len(row) for row in (*comparison.tau, *(r.ranks for r in comparison.ranked))}
+    if lengths - {n}:
+        yield f"{where} has rows of {min(lengths - {n})} numbers, allowed: {n}, one for each model"
+
+
+def _blessed_faults(results: Results, models: dict[str, AuditedModel]) -> Iterator[str]:
+    """Yield contradictions about blessed (approved) releases and about regressed findings."""
+    for i, blessed in enumerate(results.blessed):
+        if blessed.model not in models:
+            allowed = _quoted_list([*models])
+            yield f"blessed[{i}].model is {quoted(blessed.model)}, allowed: {allowed}"
+        for name in ("created", "on"):
+            if not _DAY.match(getattr(blessed, name)):
+                found = quoted(getattr(blessed, name))
+                yield f"blessed[{i}].{name} is {found}, allowed: such as 2030-01-31"
+        for j, earlier in enumerate(blessed.findings):
+            yield from _earlier_faults(earlier, f"blessed[{i}].findings[{j}]")
+    if results.blessed or any(f.judgement.regressed for f in results.findings):
+        for i, follows in enumerate(with_regressions(results).findings):
+            said = [each.judgement.regressed for each in (results.findings[i], follows)]
+            if said[0] != said[1]:
+                was, allowed = map(quoted, said)
+                yield f"findings[{i}].judgement.regressed is {was}, allowed: {allowed}"
+
+
+def _earlier_faults(earlier: Earlier, where: str) -> Iterator[str]:
+    """Yield contradictions in the numbers of a blessed release's finding."""
+    numbers = [n for n in (earlier.low, earlier.value, earlier.high) if n is not None]
+    if len(numbers) != (0 if earlier.result is Result.NOT_RUN else 3):
+        yield f"{where} is {earlier.result}, allowed: three numbers, or none if it was not run"
+    elif numbers != sorted(numbers):
+        yield f"{where} has low, value, high = {numbers}, allowed: numbers that rise"
+    if (between := earlier.difference) is not None:
+        ends = [between.low, between.value, between.high]
+        if ends != sorted(ends) or not numbers:
+            yield f"{where}.difference has low, value, high = {ends}, allowed: numbers that rise"
+
+
+def _claim_faults(finding: Finding, where: str, models: dict[str, AuditedModel]) -> Iterator[str]:
+    claim, judged = finding.claim, finding.judgement
+    if claim.model not in models:
+        yield f"{where}.claim.model is {quoted(claim.model)}, allowed: {_quoted_list([*models])}"
+    elif claim.model_source != models[claim.model].source:
+        allowed = quoted(models[claim.model].source)
+        yield f"{where}.claim.model_source is {quoted(claim.model_source)}, allowed: {allowed}"
+    for key in ("bound", "severity"):
+        if getattr(judged, key) != getattr(claim, key) and not getattr(judged, f"{key}_by"):
+            found = quoted(str(getattr(judged, key)))
+            allowed = f"the claim's, or another with the place that sets it in {key}_by"
+            yield f"{where}.judgement.{key} is {found}, allowed: {allowed}"
+
+
+def _judgement_faults(finding: Finding, where: str) -> Iterator[str]:
+    judged, estimate = finding.judgement, finding.estimate
+    if estimate is not None and {estimate.unit} != {judged.bound.unit, finding.claim.bound.unit}:
+        allowed = quoted(finding.claim.bound.unit)
+        yield f"{where}.estimate.unit is {quoted(estimate.unit)}, allowed: the bounds', {allowed}"
+        return
+    if estimate is not None and finding.reason:
+        yield f'{where}.reason is {quoted(finding.reason)}, allowed: "", for it was measured'
+    yield from _control_faults(finding, where)
+    expected = _expected_judgement(finding, estimate) if estimate else _unmeasured_judgement(judged)
+    for key in ("verdict", "p", "detectable", "p_holm", "known", "waiver", "reason"):
+        if not _same_value(getattr(judged, key), getattr(expected, key)):
+            found, follows = (quoted(str(getattr(of, key))) for of in (judged, expected))
+            what = f"allowed: {follows}, which follows from the estimate and the bound"
+            yield f"{where}.judgement.{key} is {found}, {what}"
+    alone = judged
+    if estimate is not None and judged.bound.judge(estimate) is Verdict.FAIL:
+        alone = replace(judged, verdict=Verdict.FAIL)  # as it was before its run was looked at
+    holds = judged.waiver is not None and judged.waiver.holds
+    if judged.blocks != (blocks(alone) or (bool(judged.regressed) and not holds)):
+        stands = f"{judged.verdict} and {judged.severity}"
+        yield f"{where}.judgement.blocks is {judged.blocks}, which no policy says of {stands}"
+
+
+def _unmeasured_judgement(judged: Judgement) -> Judgement:
+    """Return the judgement as a finding without an estimate must have it: no p value, no waiver."""
+    lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
+    return replace(
+        judged,
+        verdict=judged.verdict if lost else Verdict.ERROR,
+        p=None,
+        p_holm=None,
+        detectable=None,
+        waiver=None,
+        known="",
+        reason="",
+    )
+
+
+def _control_faults(finding: Finding, where: str) -> Iterator[str]:
+    """Yield contradictions about null controls: missing numbers or reason, or a wrong verdict."""
+    follow = judge_controls(finding.controls, finding.judgement.bound)
+    for name, control in finding.controls.items():
+        place, found = f"{where}.controls[{quoted(name)}]", control.verdict
+        numbers = [n for n in (control.low, control.value, control.high) if n is not None]
+        lost = found in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
+        if bool(control.reason) != lost or len(numbers) != (0 if lost else 3):
+            yield f"{place} is {found}, allowed: three numbers, or none and a reason"
+        elif numbers != sorted(numbers):
+            yield f"{place} has low, value, high = {numbers}, allowed: numbers that rise"
+        elif found is not follow[name].verdict:
+            yield f"{place}.verdict is {found}, allowed: {follow[name].verdict}, by the bound"
+
+
+def _expected_judgement(finding: Finding, estimate: Estimate) -> Judgement:
+    """Return the judgement (verdict, p values, reason) that a bound and an estimate imply."""
+    judged = finding.judgement
+    alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
+    if judged.severity is not Severity.GATE:
+        p_holm = None
+    elif p_holm is not None and not p - _CLOSE <= p_holm <= 1:
+        p_holm = p
+    chance = alone is Verdict.FAIL and p_holm is not None and p_holm > ALPHA * (1 + _CLOSE)
+    through = ""
+    if alone is Verdict.PASS:
+        through = slipped(finding.controls, estimate, judged.bound)
+    return replace(
+        judged,
+        verdict=Verdict.INCONCLUSIVE if chance or through else alone,
+        p=p,
+        p_holm=p_holm,
+        detectable=estimate.detectable,
+        reason=(judged.reason or "by chance") if chance else through,
+    )
+
+
+def _same_value(found: object, expected: object) -> bool:
+    if isinstance(found, float) and isinstance(expected, float):
+        return math.isclose(found, expected, rel_tol=1e-6, abs_tol=1e-300)
+    return found == expected
+
+
+def _check_scores(results: Results) -> None:
+    """Raise if a sweep's summary (n, mean, sd, listed tokens) differs from its stored scores."""
+    known: dict[str, pd.DataFrame] = {}
+    for model in results.models:
+        for sweep in model.sweeps:
+            if sweep.vocabulary is None:
+                continue
+            if sweep.vocabulary not in known:
+                known[sweep.vocabulary] = packed_scores.rows(results.vocabularies, sweep.vocabulary)
+            if wrong := _wrong_summaries(sweep, known[sweep.vocabulary]):
+                what = f"{model.name}, {packed_scores.where(sweep)}: {', '.join(wrong)}"
+                raise ResultsError(f"{what} and the scores do not agree; {packed_scores.REDO}")
+
+
+def _wrong_summaries(sweep: SweepSummary, rows: pd.DataFrame) -> list[str]:
+    scores, ids = packed_scores.scores_of(sweep, len(rows)), rows["token_id"].to_numpy()
+    scored = ~np.isnan(scores)
+    values = scores[scored].astype(float)
+    if not len(values) or not np.isfinite(values).all():
+        return ["n"]
+    found = {"n": len(values), "mean": float(values.mean()), "sd": float(values.std())}
+    far = _CLOSE * float(np.abs(values).max())
+    wrong = [
+        name
+        for name, v in found.items()
+        if abs(getattr(sweep, name) - v) > max(far, _CLOSE * abs(v))
+    ]
+    by_id = dict(zip(ids[scored].tolist(), values.tolist(), strict=True))
+    wrong += [
+        end
+        for end in ("top", "bottom")
+        if any(by_id.get(token.token_id) != token.score for token in getattr(sweep, end))
+    ]
+    return wrong
+
+
+def _quoted_list(names: list[str]) -> str:
+    return ", ".join(map(quoted, names)) or "none, as there are no models"

@@ -13,8 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from statsmodels.regression.linear_model import OLS
 
-from rmaudit.measures.model_similarity import plane_coordinates
-from rmaudit.measures.ranking_comparison import rbo
+from rmaudit.measures.ranking_comparison import plane_coordinates, rbo
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from rmaudit.report import writers
 from tests.report.conftest import happenings, hostile_results, typed, unfold, with_findings
-from tests.report.page.test_training_simulator import simulated, stage
+from tests.report.page.test_html_page import simulated, stage
 
 pytestmark = pytest.mark.slow
 

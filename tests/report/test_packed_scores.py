@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from rmaudit.errors import ResultsError
 from rmaudit.report import packed_scores
-from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.results_document import Results, SweepSummary
 from rmaudit.report.results_of_run import collect
+from rmaudit.report.results_reader import contradiction
 from tests.report.conftest import HOSTILE
 from tests.report.test_results_document import RUN, SPEC, record
 

@@ -19,10 +19,10 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ResultsError
 from rmaudit.report import charts, json_codec, results_document, results_reader, writers
 from rmaudit.report.charts import model_comparison, svg_compiler
-from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.releases import run_comparison
 from rmaudit.report.results_document import SCHEMA, Results
 from rmaudit.report.results_of_run import SweepRecord, collect
+from rmaudit.report.results_reader import contradiction
 from rmaudit.report.results_schema import schema
 from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
+from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Stage
 from rmaudit.references import offensive_text_masks
+from rmaudit.references.offensive_text_masks import label, masked
 from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import Scale, lane
 from rmaudit.report.charts.picture_and_labels import prompts_to_draw
@@ -24,10 +26,9 @@ from rmaudit.report.page import (
     number_format,
     scorecard,
     token_explorer,
-    training_simulator,
     verdict_box,
 )
-from rmaudit.report.page.template_files import TEMPLATES, template
+from rmaudit.report.page.template_files import TEMPLATES, part, template
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import addressed, block, line, visible
@@ -35,6 +36,13 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import SMALL_PRINT, of_run
 from rmaudit.verdicts.verdict_wording import overrides
 
+SIMULATOR = template("simulator.js")
+_OF_STAGE = {  # of a stage, in words
+    "nats": "KL from the start, nats",
+    "happiness": "mean happiness (labMT)",
+    "variety": "effective number of words",
+    "zipf": "mean Zipf frequency",
+}
 _RESERVED_IDS = (
     "summary",
     "blessed",
@@ -107,7 +115,7 @@ def render(results: Results) -> str:
     simulated = any(own for model in models for own in model["simulators"].values())
     scripts = [script]
     scripts += [token_explorer.SCRIPT] if explored else []
-    scripts += [training_simulator.SCRIPT] if simulated else []
+    scripts += [SIMULATOR] if simulated else []
     report = environment().get_template("report.html.jinja")
     page = report.render(
         run=results.run,
@@ -115,11 +123,11 @@ def render(results: Results) -> str:
         ran=verdict_box.ran(results.run),
         schema=results.schema,
         small_print=SMALL_PRINT,
-        style=template("report.css") + token_explorer.STYLE + training_simulator.STYLE,
+        style=template("report.css") + token_explorer.STYLE + template("simulator.css"),
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
-        simulator=training_simulator.SCRIPT if simulated else "",
+        simulator=SIMULATOR if simulated else "",
         verdict=verdict_box.verdict(results, every),
         against=blessed_comparisons(results),
         anchors=anchors,
@@ -208,8 +216,7 @@ def _model(
         "caveats": common,
         "own_caveats": caveats,
         "simulators": {
-            row.audit: training_simulator.simulator(row.findings, f"{row.title}, {model.name}")
-            for row in rows
+            row.audit: simulator(row.findings, f"{row.title}, {model.name}") for row in rows
         },
         "pictures": {row.audit: charts.of_findings(row.findings) for row in rows},
         "shown": shown,
@@ -218,3 +225,46 @@ def _model(
         "scored": line(model.sweeps[0].scored) if model.sweeps else "",
         "tokens": max((sweep.n for sweep in model.sweeps), default=0),
     }
+
+
+def simulator(findings: Sequence[Finding], name: str) -> Markup:
+    """Render a slider, labelled `name`, over a policy's answers in training; "" without evidence.
+
+    Everything that it shows was computed by `after_training`; the page's script only picks a stage.
+    Without scripts the chart and the table of the same evidence stand in its place.
+    """
+    stages = [
+        stage
+        for finding in findings
+        if finding.estimate and isinstance(finding.estimate.evidence, AfterTrainingEvidence)
+        for stage in finding.estimate.evidence.stages
+    ]
+    if not stages:
+        return Markup()
+    return part("simulator.html.jinja", data=_simulator_data(stages), name=name)
+
+
+def _simulator_data(stages: Iterable[Stage]) -> dict[str, Any]:
+    """Return the data of the page's script: words, and each prompt's stages of training."""
+    words: dict[str, int] = {}
+    figures: list[str] = []
+    prompts: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for stage in stages:
+        both = prompts.setdefault(line(stage.prompt), {"nats": [], "draws": []})
+        shares = {"without a letter": stage.letterless}
+        shares |= {own.name: own.share for own in stage.listed}
+        figures = [*_OF_STAGE.values(), *(f"answers: {name}" for name in shares)]
+        shown = {
+            "how": stage.how,
+            "at": stage.draws or stage.nats,
+            "figures": [*(getattr(stage, name) for name in _OF_STAGE), *shares.values()],
+            "likely": [
+                [words.setdefault(each.word, len(words)), each.before, each.after]
+                for each in stage.likely
+            ],
+        }
+        both["draws" if stage.draws else "nats"].append(shown)
+        if not stage.draws and not stage.nats:
+            both["draws"].append(shown | {"at": 1})
+    named = [[visible(word), label(word) if masked(word) else None] for word in words]
+    return {"words": named, "prompts": prompts, "figures": figures}

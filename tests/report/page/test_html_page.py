@@ -5,18 +5,24 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
+import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Likely, ListShare, Stage
 from rmaudit.report.page.glossary import tooltip_id
-from rmaudit.report.page.html_page import masked_text, render
+from rmaudit.report.page.html_page import masked_text, render, simulator
+from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.estimates_and_bounds import Verdict
-from tests.findings import but, waived
-from tests.report.conftest import Reader, as_json, of, typed
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.verdict_policy import Policy
+from tests.findings import TODAY, but, claim, estimated, waived
+from tests.report.conftest import HOSTILE, Reader, as_json, of, typed
 
 
 def read(results: dict[str, Any]) -> Reader:
@@ -293,3 +299,70 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(inner)
     else:
         yield value
+
+
+def stage(nats: float, *words: str, draws: int = 0, prompt: str = "best") -> Stage:
+    """A stage with these words, the likeliest first."""
+    likely = tuple(Likely(word, 0.01 * nats, 1 / (i + 2)) for i, word in enumerate(words))
+    return Stage(
+        prompt=prompt,
+        draws=draws,
+        nats=nats,
+        happiness=5 + nats / 3,
+        variety=40 - nats,
+        zipf=6.5,
+        letterless=0.125,
+        listed=(ListShare("refusals", 0.25),),
+        likely=likely,
+    )
+
+
+def simulated(*stages: Stage) -> Finding:
+    """A finding whose evidence has these stages."""
+    estimate = replace(estimated(1, 2), evidence=AfterTrainingEvidence(stages=stages))
+    return measured(claim(model="Toy"), estimate, Policy(), TODAY, sweeps=("ab12",))
+
+
+def data(finding: Finding) -> dict[str, Any]:
+    """What the page's script reads."""
+    page = simulator([finding], "After training, Toy")
+    found = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert found
+    values: dict[str, Any] = json.loads(found[1])
+    return values
+
+
+def test_it_has_every_stage_as_it_was_computed() -> None:
+    """By prompt and kind of training; best of one is the policy as it is."""
+    found = data(
+        simulated(stage(0, "the"), stage(2.0, "love", "the"), stage(1.94, "good", draws=16))
+    )
+
+    assert [word for word, _ in found["words"]] == ["the", "love", "good"]
+    (kinds,) = found["prompts"].values()
+    assert [each["how"] for each in kinds["nats"]] == ["as it is", "2 nats"]
+    assert [each["how"] for each in kinds["draws"]] == ["as it is", "best of 16"]
+    assert [each["at"] for each in kinds["draws"]] == [1, 16]
+    assert kinds["nats"][1]["figures"] == pytest.approx([2, 17 / 3, 38, 6.5, 0.125, 0.25])
+    assert found["figures"][-2:] == ["answers: without a letter", "answers: refusals"]
+    assert kinds["nats"][1]["likely"] == [[1, 0.02, 0.5], [0, 0.02, 1 / 3]]
+
+
+def test_offence_is_masked_and_no_text_gets_out() -> None:
+    """Masked words have a label; hostile ones are spelled out inside the island."""
+    page = simulator([simulated(stage(0, "fucking", *HOSTILE))], "Toy")
+    words = data(simulated(stage(0, "fucking", *HOSTILE)))["words"]
+
+    assert words[0][1] is not None
+    assert words[0][1] != "fucking"
+    assert {mask for word, mask in words if word == "<script>alert(1)</script>"} == {None}
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+
+
+def test_other_findings_have_none() -> None:
+    """Neither without evidence nor without a number."""
+    plain = measured(claim(), estimated(1, 2), Policy(), TODAY, sweeps=("ab12",))
+
+    assert simulator([plain], "Toy") == ""
+    assert simulator([], "Toy") == ""

@@ -11,7 +11,6 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.report import json_codec
-from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.releases.blessed_release import (
     Blessing,
     bless,
@@ -28,6 +27,7 @@ from rmaudit.report.releases.release_regressions import (
 )
 from rmaudit.report.releases.run_comparison import compare
 from rmaudit.report.results_document import Results
+from rmaudit.report.results_reader import contradiction
 from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity
 from rmaudit.verdicts.findings import Finding

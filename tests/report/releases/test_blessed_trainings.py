@@ -11,10 +11,10 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.report import json_codec
-from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.releases.blessed_release import LEAST, Blessing, with_trainings
 from rmaudit.report.releases.release_regressions import with_blessed
 from rmaudit.report.results_document import Results
+from rmaudit.report.results_reader import contradiction
 from rmaudit.verdicts.run_verdict import Outcome
 from tests.findings import but, gap
 from tests.report.releases.test_blessed_release import blessed, gate, run_of
