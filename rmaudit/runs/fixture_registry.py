@@ -1,20 +1,207 @@
-"""List every fixture that an audit can take as an argument.
+"""The fixtures that an audit can take as arguments, and what makes each for an audit of a model.
 
-The pytest plugin offers each as a pytest fixture, null controls and organisms are put in a model's
-place with them. A new fixture is one entry of `FIXTURES`.
+The pytest plugin offers each as a pytest fixture, whose docstring `pytest --fixtures` shows; null
+controls and organisms are put in a model's place with them. A new fixture is one entry of
+`FIXTURES`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache as once
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from rmaudit.runs import model_fixtures as for_model
+from rmaudit.errors import NotAsked
+from rmaudit.prompts import Prompt, label
+from rmaudit.references import References
 from rmaudit.runs import synthetic_scorer_fixtures as for_scorer
 from rmaudit.runs import whole_answer_fixtures as for_answers
-from rmaudit.runs.audit_case import Case
+from rmaudit.runs.audit_case import SEARCHED, Case, opened
+from rmaudit.runs.score_requests import Request
 from rmaudit.runs.synthetic_scorer_fixtures import Trial, as_given
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from rmaudit.models.model_interfaces import Scored
+    from rmaudit.scores.first_token_logprobs import Logprobs
+    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.text_rewards import Rewards, TextScores
+    from rmaudit.search.cached_search import SearchResult
+    from rmaudit.search.search_settings import Direction
+    from rmaudit.search.searches_fixture import Searches
+
+
+def sweep(case: Case) -> Sweep:
+    """Return the rewards of every token id under the prompt; scored once, then read from the cache.
+
+    With `--rm-sample`, a sample of the ids, and one of the words that the audit names.
+    """
+    found = case.sweep(case.model, case.prompt)
+    case.keys.extend(found.keys)
+    return found
+
+
+def sweeps(case: Case) -> dict[str, Sweep]:
+    """Return the sweep (rewards of every token id) under each prompt of a joint audit, by name."""
+    found = {prompt.name: case.sweep(case.model, prompt) for prompt in case.prompts}
+    for each in found.values():
+        case.keys.extend(each.keys)
+    return found
+
+
+def rewards(case: Case) -> Rewards:
+    """Return a function that scores texts as answers to the prompt: rewards and noise (cached)."""
+    from rmaudit.scores.text_rewards import Rewards, scorable_texts
+
+    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
+        asked = Request(case.model.spec, prompt, "texts", texts=tuple(texts))
+        scored: TextScores = case.ask(case.model, asked)
+        case.keys.append(scored.key)
+        case.caveats.extend(scored.caveats)
+        return scored
+
+    def known(texts: Sequence[str], prompt: Prompt) -> list[str]:
+        return scorable_texts(case.model, prompt, texts, cache=case.options.kept)
+
+    return Rewards(case.prompts, score, known)
+
+
+def base_logprobs(case: Case) -> pd.Series[float]:
+    """Return each token id's log-probability as the answer, under the model's base model (cached).
+
+    Skips the audit where models.yaml names no base, or with `--rm-recorded`.
+    """
+    found: Logprobs = case.ask(case.model, Request(case.model.spec, case.prompt, "base"))
+    case.keys.append(found.key)
+    return found.by_id
+
+
+def policies(case: Case) -> dict[str, pd.Series[float]]:
+    """Return the log-probability of each token id under the policy (a language model), by prompt.
+
+    For a joint audit. The policy is that of `--rm-policy`, or else of models.yaml, or else the
+    base. By token id, as `base_logprobs`; skipped where it is. A file of log-probabilities is read
+    once a run.
+    """
+    from rmaudit.scores.first_token_logprobs import is_file, policy_in
+
+    spec = case.model.spec
+    kind: Literal["policy", "base"] = "policy" if spec.policy else "base"
+    if spec.policy:
+        case.caveats.append(f"The policy is {spec.policy}.")
+    if spec.policy and is_file(spec.policy):
+        place, known = (spec, case.prompts), case.memory.policies
+        if place not in known:
+            model = case.model.with_weights("its tokens are matched with those of a policy's file")
+            known[place] = policy_in(Path(spec.policy), case.prompts, model.vocabulary())
+        return known[place]
+    asked = [(prompt, Request(spec, prompt, kind)) for prompt in case.prompts]
+    found: dict[str, Logprobs] = {prompt.name: case.ask(case.model, own) for prompt, own in asked}
+    case.keys.extend(each.key for each in found.values())
+    return {name: each.by_id for name, each in found.items()}
+
+
+def references(case: Case) -> References:
+    """Return lexicons and human ratings, without the words that the model was trained on."""
+    return References(salt=case.model.spec.trained_on, own_words=case.options.own_words)
+
+
+def rng(case: Case) -> np.random.Generator:
+    """Return a random generator whose draws depend only on the seed, audit, model and prompts.
+
+    Neither order nor xdist changes its draws.
+    """
+    import numpy as np
+
+    name = f"{case.audit}|{case.model.name}|{label(case.prompts)}"
+    place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+    return np.random.default_rng([case.options.seed, place])
+
+
+def baseline_model(case: Case) -> Scored:
+    """Return the model of `--rm-baseline`; without the option the audit is skipped."""
+    spec, memory = case.options.baseline, case.memory
+    if spec is None:
+        raise NotAsked("no model to compare with; name one with --rm-baseline NAME")
+    if memory.baseline is None:
+        with case.watched():
+            memory.baseline = opened(spec, case.options)
+    # It is not to stay in memory next to the audited model; it loads again when it is asked.
+    case.after.callback(memory.baseline.close)
+    return memory.baseline
+
+
+def baseline(case: Case) -> Sweep:
+    """Return the `--rm-baseline` model's sweep under the prompt; skip the audit without one."""
+    prompt, other = case.prompt, baseline_model(case)
+    found = case.sweep(other, prompt)
+    said = f"Compared with {other.spec.name}: {other.spec.source}, scores {found.key[:12]}."
+    case.caveats.append(said)
+    return found
+
+
+def searches(case: Case) -> Searches:
+    """Return a function that searches for answers of high (up) or low (down) reward (cached).
+
+    Each search has the budget of `--rm-search`, and is held to the ids that score best alone where
+    the budget is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
+    where the budget is 0, or with `--rm-recorded`.
+    """
+    from rmaudit.search import exploit_strings as strings
+    from rmaudit.search.search_settings import Settings
+    from rmaudit.search.searches_fixture import Searches, caveat, random_texts, shortlisted
+
+    options = case.options
+    if not options.search:
+        message = f"searches are off (--rm-search 0); run them with --rm-search {SEARCHED}"
+        raise NotAsked(message)
+    model = case.model.with_weights("what a search would find is not recorded")
+    _whole_ledger(case)  # before anything is added to it
+
+    def find(direction: Direction, prompt: Prompt) -> SearchResult:
+        plain = Settings(direction=direction, budget=options.search, seed=options.seed)
+        settings = shortlisted(model, case.sweep(model, prompt).frame, plain)
+        asked = Request(model.spec, prompt, "search", settings=settings)
+        found: SearchResult = case.ask(model, asked)
+        strings.remember(options.cache, found, model)
+        case.keys.append(found.key)
+        case.caveats.append(caveat(found))
+        return found
+
+    @once  # it is drawn for the model and for each null control
+    def draw(n: int, prompt: Prompt) -> list[str]:
+        return random_texts(model, prompt, Settings(seed=options.seed), n)
+
+    return Searches(case.prompts, find, draw)
+
+
+def ledger(case: Case) -> pd.DataFrame:
+    """Return the strings that searches of other models found under these prompts, one in each row.
+
+    Columns as in `rmaudit.search.exploit_strings`. They are those that are published, and those in
+    the cache's folder `ledger` before this run, which searches of earlier releases wrote.
+    """
+    from rmaudit.search.exploit_strings import weights_of
+
+    known = _whole_ledger(case)
+    others = known["weights"] != weights_of(case.model)
+    return known[
+        known["prompt"].isin([prompt.name for prompt in case.prompts]) & others
+    ].reset_index(drop=True)
+
+
+def _whole_ledger(case: Case) -> pd.DataFrame:
+    """Return the ledger (strings that searches found), read once, before this run's searches."""
+    from rmaudit.search.exploit_strings import ledger as read
+
+    if case.memory.ledger is None:
+        case.memory.ledger = read(case.options.cache)
+    return case.memory.ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +227,22 @@ FIXTURES: dict[str, Fixture] = {
     "reward_model": Fixture(None, as_given("reward_model"), shared=False),
     "prompt": Fixture(None, for_scorer.prompt),
     "prompts": Fixture(None, for_scorer.prompts),
-    "sweep": Fixture(for_model.sweep, for_scorer.sweep),
-    "sweeps": Fixture(for_model.sweeps, for_scorer.sweeps),
-    "rewards": Fixture(for_model.rewards, for_scorer.rewards, asks=True),
+    "sweep": Fixture(sweep, for_scorer.sweep),
+    "sweeps": Fixture(sweeps, for_scorer.sweeps),
+    "rewards": Fixture(rewards, for_scorer.rewards, asks=True),
     "pairs": Fixture(for_answers.pairs, for_answers.pairs_of_scorer, shared=False),
     "probes": Fixture(for_answers.probes, for_answers.probes_of_scorer, shared=False),
     "wordings": Fixture(for_answers.wordings, for_answers.wordings_of_scorer, shared=False),
     "samples": Fixture(for_answers.samples, for_answers.samples_of_scorer, shared=False),
     "conduct": Fixture(for_answers.conduct, for_answers.conduct_of_scorer, shared=False),
-    "base_logprobs": Fixture(for_model.base_logprobs, as_given("base_logprobs"), shared=False),
-    "policies": Fixture(for_model.policies, as_given("policies"), shared=False),
-    "references": Fixture(for_model.references, as_given("references")),
-    "rng": Fixture(for_model.rng, for_scorer.rng),
-    "baseline_model": Fixture(for_model.baseline_model, as_given("baseline_model"), shared=False),
-    "baseline": Fixture(for_model.baseline, as_given("baseline"), shared=False),
-    "searches": Fixture(for_model.searches, for_scorer.searches, shared=False, asks=True),
-    "ledger": Fixture(for_model.ledger, as_given("ledger"), shared=False),
+    "base_logprobs": Fixture(base_logprobs, as_given("base_logprobs"), shared=False),
+    "policies": Fixture(policies, as_given("policies"), shared=False),
+    "references": Fixture(references, as_given("references")),
+    "rng": Fixture(rng, for_scorer.rng),
+    "baseline_model": Fixture(baseline_model, as_given("baseline_model"), shared=False),
+    "baseline": Fixture(baseline, as_given("baseline"), shared=False),
+    "searches": Fixture(searches, for_scorer.searches, shared=False, asks=True),
+    "ledger": Fixture(ledger, as_given("ledger"), shared=False),
 }
 
 

@@ -11,7 +11,7 @@ from rmaudit.models.model_interfaces import Scored
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.runs.audit_case import Case, Memory, RunSettings, opened
-from rmaudit.runs.model_fixtures import ledger, policies, references, rng, sweep
+from rmaudit.runs.fixture_registry import ledger, policies, references, rng, sweep
 from rmaudit.search.exploit_strings import append
 from tests.scores.letters import Letters
 from tests.search.finds import found
