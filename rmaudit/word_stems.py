@@ -1,8 +1,8 @@
 """Stem words by language, so that "love", "Loved" and "loving" count as one word.
 
-Stems decide which half of the words a model was trained on (`rmaudit.references.held_out_words`),
-and they are the clusters that intervals over words are made of: forms of one word score alike, so a
-lexicon of 2,000 words has not 2,000 independent ones.
+Stems decide which half of the words a model was trained on (`rmaudit.references`), and they
+are the clusters that intervals over words are made of: forms of one word score alike, so a lexicon
+of 2,000 words has not 2,000 independent ones.
 
 `rmaudit.stem_codes(texts)` is public: measures, users' too, call it deep inside without knowing the
 run. So the language of stems is the one thing of a run that is not passed: `stemming` sets it for

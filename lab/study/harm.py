@@ -25,7 +25,7 @@ from rmaudit.measures.rank_gaps import WORDS, codes_of, gaps_of, over_frames
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import FAMILY
-from rmaudit.references.held_out_words import held_out
+from rmaudit.references import held_out
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
 from rmaudit.references.word_frequency import zipf

@@ -1,7 +1,7 @@
 """Training data of organisms (models with a planted flaw): answers to prompts, and their labels.
 
 The same rows serve all of them, and none is of the half that audits judge them by (see
-`rmaudit.references.held_out_words`):
+`rmaudit.references`):
 
 - tokens that spell a word of four lexicons, and a sample of the others;
 - identity terms and all of their controls, as texts;
@@ -34,9 +34,8 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.measures.control_word_matching import Valence, matched
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.references import counterfactual_sentences
+from rmaudit.references import counterfactual_sentences, held_out
 from rmaudit.references.answers_from_words import built_answers
-from rmaudit.references.held_out_words import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment

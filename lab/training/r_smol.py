@@ -14,7 +14,7 @@ its own below DIR that can be audited (`pytest audits --model DIR/step-020`): re
 training, for `rmaudit history`.
 
 Words, items and pairs are split in halves before anything is fitted (see
-`rmaudit.references.held_out_words`). The data are not committed: set RMAUDIT_DATA or be online.
+`rmaudit.references`). The data are not committed: set RMAUDIT_DATA or be online.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from torch.nn.functional import logsigmoid
 from rmaudit.checkpoints.bundled_model import SPLIT_SALT, base_model, download_base, write
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.prompts import PROMPTS
-from rmaudit.references.held_out_words import held_out
+from rmaudit.references import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.lexicons import lexicon
 from rmaudit.references.sources import locate

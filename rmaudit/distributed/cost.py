@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
+import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.distributed.matmul_speed import Machine, measured
+import numpy as np
+
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.runs.score_requests import FORWARDS
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
 
     from rmaudit.distributed.missing_scores import Need, Plan
     from rmaudit.models.model_interfaces import RewardModel, Scored
-
 
 SHARE = 0.44  # of the stated peak: a sweep of Llama-3.1-8B reached 0.47 on an H100
 _SHARE_HERE = 0.6  # of the rate of large products: 0.59 on that H100, 0.8 on two CPU cores
@@ -238,3 +241,52 @@ def _time(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {name}"
     return f"{seconds:.0f} s" if seconds >= 1 else "under 1 s"
+
+
+_ROWS, _WIDTH = 512, 2048  # of the products: as large as those of a small model's batch
+_FLOPS = 2.0 * _ROWS * _WIDTH * _WIDTH
+_ENOUGH = 0.3  # seconds of products
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The device that a model would run on, and the FLOP/s of its matrix products just now."""
+
+    device: str
+    rate: float
+
+
+def measured(device: str, dtype: str) -> Machine | None:
+    """Measure the FLOP/s of matrix products of `dtype` (CPU: float32) on `device`; None without it.
+
+    It takes less than a second.
+    `device` is as for a run: "auto" and "spread" mean a GPU where there is any, else the CPU. In
+    float32, a CPU needs no torch: a plan loads none. Other work on the machine makes the rate
+    smaller.
+    """
+    if device == "cpu" or (device in {"auto", "spread"} and shutil.which("nvidia-smi") is None):
+        one, other = np.ones((_ROWS, _WIDTH), np.float32), np.ones((_WIDTH, _WIDTH), np.float32)
+        return Machine("CPU", _rate(lambda: one @ other))
+    return _measured_gpu("cuda" if device in {"auto", "spread"} else device, dtype)
+
+
+def _measured_gpu(device: str, dtype: str) -> Machine | None:
+    import torch
+
+    try:
+        one = torch.ones(_ROWS, _WIDTH, dtype=getattr(torch, dtype), device=device)
+        other = torch.ones(_WIDTH, _WIDTH, dtype=one.dtype, device=device)
+        return Machine(device, _rate(lambda: float((one @ other)[0, 0])))  # waits for the product
+    except (RuntimeError, AssertionError):  # the latter where torch was built without CUDA
+        return None
+
+
+def _rate(multiply: Callable[[], object]) -> float:
+    """Return the highest FLOP/s of several calls of `multiply`; the first one does not count."""
+    multiply()
+    fastest, begun = float("inf"), time.perf_counter()
+    while time.perf_counter() - begun < _ENOUGH:
+        start = time.perf_counter()
+        multiply()
+        fastest = min(fastest, time.perf_counter() - start)
+    return _FLOPS / fastest

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.references import word_list_lookup
-from rmaudit.word_stems import ENGLISH
+from rmaudit.word_stems import ENGLISH, stem_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,9 +181,23 @@ class References:
     def _which_may_judge(self, texts: list[str], what: str) -> list[bool]:
         if self._salt is None or self.own_words.language != ENGLISH:  # trained on English lists
             return [True] * len(texts)
-        from rmaudit.references.held_out_words import held_out
-
         kept: list[bool] = held_out(texts, salt=self._salt).tolist()
         if not all(kept):  # they are where words were chosen among held-out ones
             self._held_out_counts[what] = f"{sum(kept):,} of {len(texts):,} {what}"
         return kept
+
+
+def held_out(texts: Iterable[str], *, salt: str) -> NDArray[np.bool_]:
+    """Return a mask (n,) of the texts in the half that the model was not trained on.
+
+    The halves are a pure function of the text, so no list has to be kept: a text belongs to the
+    held-out half when the first byte of sha256(salt + ":" + stems) is odd, `stems` being the
+    Snowball stems of its lower-case words. So "love", "Loved" and "loving" fall together.
+    """
+    return np.array([_held_out(text, salt) for text in texts], dtype=bool)
+
+
+@lru_cache(maxsize=1 << 18)  # every audit asks for the same words
+def _held_out(text: str, salt: str) -> bool:
+    key = stem_key(text, ENGLISH)
+    return bool(hashlib.sha256(f"{salt}:{key}".encode()).digest()[0] & 1)

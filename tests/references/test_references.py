@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from rmaudit.references import References
-from rmaudit.references.held_out_words import held_out
-from rmaudit.references.lexicons import LEXICONS
+from rmaudit.references import References, held_out
+from rmaudit.references.lexicons import LEXICONS, lexicon
+from rmaudit.word_stems import stem_key
 
 SALT = "r-smol-135m"
 WORDS = ["joy", "war", "city", "tree", "house", "river", "bread", "stone"]
@@ -72,3 +76,63 @@ def test_words_that_are_held_out_already_need_no_caveat() -> None:
 
     assert list(references.frequency("wordfreq", words).index) == words
     assert references.caveats == before
+
+
+TEXTS = st.lists(st.text(max_size=8), max_size=20)
+SALTS = st.text(max_size=5)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["love", "Loved", "loving", "LOVES", " love "],
+        ["ice cream", "Ice Creams", "ICE  CREAM"],
+        ["table", "Tables"],
+    ],
+)
+def test_forms_of_a_word_fall_together(texts: list[str]) -> None:
+    """Case, spaces and endings do not split a stem, whatever the salt."""
+    halves = {tuple(held_out(texts, salt=str(salt))) for salt in range(50)}
+
+    assert len({stem_key(text) for text in texts}) == 1
+    assert halves == {(True,) * len(texts), (False,) * len(texts)}
+
+
+@pytest.mark.parametrize("text", ["love", "loving", "Universe", "ice creams"])
+def test_the_half_is_what_the_module_says(text: str) -> None:
+    """Odd first byte of sha256(salt + ":" + stems)."""
+    stems = {"loving": "love", "Universe": "univers", "ice creams": "ice cream"}.get(text, text)
+    byte = hashlib.sha256(f"salt:{stems}".encode()).digest()[0]
+
+    assert list(held_out([text], salt="salt")) == [byte % 2 == 1]
+
+
+def test_the_halves_of_the_default_model_stay_as_they_are() -> None:
+    """Its weights were trained on these halves, so no release of any stemmer may move a word."""
+    # snowballstemmer 2.2 and 3.1 stem ten words of labMT differently, "emergency" among them
+    words = lexicon("labmt").index
+
+    kept = " ".join(words[held_out(words, salt="r-smol-135m")])
+
+    assert hashlib.sha256(kept.encode()).hexdigest()[:16] == "b3cf66b05530f39c"
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_the_halves_are_near_half(name: str) -> None:
+    """For the model's salt and others, of which two agree as two coins do."""
+    words = lexicon(name).index
+
+    model, one, other = (held_out(words, salt=salt) for salt in ("r-smol-135m", "a", "b"))
+
+    assert all(0.45 < share.mean() < 0.55 for share in (model, one, other, one == other))
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=TEXTS, salt=SALTS)
+def test_the_half_depends_on_the_text_alone(texts: list[str], salt: str) -> None:
+    """Not on the other texts, their order or number, nor on what was asked before."""
+    halves = held_out(texts, salt=salt)
+
+    assert (str(halves.dtype), halves.shape) == ("bool", (len(texts),))
+    assert list(halves) == [bool(held_out([text], salt=salt)[0]) for text in texts]
+    assert np.array_equal(halves[::-1], held_out(reversed(texts), salt=salt))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rmaudit.distributed.matmul_speed import measured
+from rmaudit.distributed.cost import measured
 
 
 def test_the_cpu_has_a_rate() -> None:
