@@ -27,6 +27,7 @@ from rmaudit.checkpoints import (
     file_hashes,
 )
 from rmaudit.config.model_registry import Dtype, ModelSpec
+from rmaudit.config.model_spec import pinned
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
 from rmaudit.layout.tokenizers import Vocabulary
@@ -182,7 +183,7 @@ def base_of(
         NoBase: the entry names none.
         ModelError: it cannot be had, or is no plain language model.
     """
-    given, revision = getattr(spec, key), getattr(spec, f"{key}_revision")
+    given = getattr(spec, key)
     if given is None:
         message = (
             f"models.yaml names no {key} model for {spec.name}; add `{key}:` to its entry there "
@@ -191,7 +192,7 @@ def base_of(
         raise NoBase(message)
     where = f"`{key}` in models.yaml" + (" or --rm-policy" if key == "policy" else "")
     name = f"the {key} of {spec.name}"
-    wanted = WantedModel(name, given, revision, _ROLES[key], where, key)
+    wanted = WantedModel(name, *pinned(given), _ROLES[key], where, key)
     return find(wanted, spec, cache=cache, device=device)
 
 

@@ -58,7 +58,7 @@ def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
         message = (
             f"{spec.name}: a {software} server takes token ids, and no tokenizer is given; add "
         )
-        raise SpecError(f"{message}`tokenizer: FOLDER or owner/name` of the model that it serves")
+        raise SpecError(f"{message}`checkpoint: FOLDER or owner/name` of the model that it serves")
     return ServedIds(server, spec, cache)
 
 

@@ -169,7 +169,7 @@ def test_a_hub_id_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     said = r"^the base of Toy: c/d is no folder here.* give a folder: base: FOLDER in models\.yaml$"
     with pytest.raises(ModelError, match=said):
-        named("c/d", tmp_path, base_revision="0" * 40)
+        named(f"c/d@{'0' * 40}", tmp_path)
     assert asked == [("c/d", "0" * 40)]
 
 
