@@ -10,7 +10,9 @@ from rmaudit.report import json_codec
 from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.results_document import SCHEMA, Results
 
-_EARLIER = "rmaudit.results/11"  # it had a key more, which said what the last run had found
+_EARLIER = "rmaudit.results/11"
+# Keys that it had of a run, what the last one had found, and of a model:
+_DROPPED, _DROPPED_OF_MODELS = "before", ("developer", "parameters_b")
 
 
 def read(path: Path) -> Results:
@@ -34,7 +36,10 @@ def read(path: Path) -> Results:
         message = f"{path}: this is not the results.json of a run, for it has no `schema`; give the"
         raise ResultsError(f"{message} results.json that `pytest audits` wrote")
     if named == _EARLIER:
-        found = {key: value for key, value in found.items() if key != "before"}
+        found.pop(_DROPPED, None)
+        for model in found.get("models") or ():
+            for key in _DROPPED_OF_MODELS:
+                model.pop(key, None)
         named = found["schema"] = SCHEMA
     if named != SCHEMA:
         message = (
