@@ -28,8 +28,7 @@ from rmaudit.models.sglang_client import SglangJudge, SglangServer
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.models.token_id_client import IdsServer
 from rmaudit.models.tokenizer_only_rows import ServedRows, tokenizer_spec
-from rmaudit.models.vllm_client import VllmServer
-from rmaudit.models.vllm_judge_client import VllmJudge
+from rmaudit.models.vllm_client import VllmJudge, VllmServer
 from rmaudit.prompts import ALL, PROMPTS
 
 _PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit

@@ -310,12 +310,12 @@ class Native:
             )
         backbone = getattr(model.base_model, "language_model", model.base_model)
         if encoder.is_bert(config):
-            from rmaudit.models import bert_token_types
+            from rmaudit.scoring import row_runners
 
             tokenizer, longest = self.layout.tokenizer, int(model.config.max_position_embeddings)
             types = "token_type_ids" in tokenizer.model_input_names
             sep = int(tokenizer.sep_token_id) if types else None
-            bert_token_types.add_token_types(backbone, sep, longest=longest, name=checked.name)
+            row_runners.add_token_types(backbone, sep, longest=longest, name=checked.name)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first", token=self.token)
         scorer.odd_in_files = partial(
             loaded_weights.first_non_finite, self.files(), name=checked.name
