@@ -20,6 +20,7 @@ from rmaudit.distributed.cost import Size
 ROOT = Path(__file__).parents[1]
 PAGE, MODELS = ROOT / "docs" / "published-models.md", ROOT / "models.yaml"
 GB = 10**9
+_UNNAMED = {"reward-model-deberta-v3-large-v2": 0.4}  # billions of parameters
 ROOM = 1.2  # times the weights; rmaudit.models.device_placement has it, and needs torch
 _BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 _PREFIX = 45  # ids before the answer, as in docs/cost.md
@@ -167,9 +168,9 @@ def section(spec: ModelSpec) -> Iterator[str]:
 
 
 def _billions(spec: ModelSpec) -> float:
-    """Return a model's size in billions of parameters: its name says it, but DeBERTa's."""
+    """Return a model's size in billions of parameters, which nearly every name says."""
     found = re.search(r"-([0-9.]+)b\b", f"{spec.name} {spec.source}", re.IGNORECASE)
-    return float(found[1]) if found else 0.4
+    return float(found[1]) if found else _UNNAMED[spec.name]
 
 
 def _said(checked: Checked) -> str:
