@@ -401,7 +401,7 @@ def test_a_deleted_key_changes_its_own_field_only(tmp_path: Path, key: str) -> N
 
     read = read_or_refused(write(tmp_path, FULL.replace(f"{line}\n", "", 1)))
 
-    if key in {"source", "default", "base"}:  # whose revision would be that of nothing
+    if key in {"source", "default"}:
         assert isinstance(read, str)
     else:
         assert isinstance(read, Registry)
