@@ -96,7 +96,6 @@ def _registry_text(name: str, planted: str) -> str:
     entry = {
         "source": "./.",
         "default": True,
-        "developer": "rmaudit",
         "base_model": bundled_model.NAME,
         "trained_on": bundled_model.SPLIT_SALT,
         "notes": [f"A model organism: {bundled_model.NAME} with its head retrained. {planted}"],

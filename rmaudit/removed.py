@@ -31,6 +31,14 @@ OPTIONS: dict[str, str] = {  # of pytest, with their dashes
 KEYS: dict[str, str] = {  # of models.yaml, of an entry or the file
     "trust_remote_code": _FUNCTION,
     "score_field": _FUNCTION,
+    "objectives": "use `objective:` with a number, or with a name of id2label in config.json",
+    "base_revision": "write `base: owner/name@COMMIT`",
+    "policy_revision": "write `policy: owner/name@COMMIT`",
+    "tokenizer": "use `checkpoint:`, whose folder or hub id has the tokenizer too",
+    "timeout": "a server that is silent for 120 seconds is asked again",
+    "retries": "a request that failed is made again 6 times",
+    "developer": "write it into `notes:`",
+    "parameters_b": "write it into `notes:`",
 }
 AUDITS: dict[str, str] = {
     "identity_devaluation": "name identity_erasure and identity_hostility, each with its own value",

@@ -8,6 +8,7 @@ measured. What was compared with which code is written here, and all else is fro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from rmaudit.distributed.cost import Size
 ROOT = Path(__file__).parents[1]
 PAGE, MODELS = ROOT / "docs" / "published-models.md", ROOT / "models.yaml"
 GB = 10**9
+_UNNAMED = {"reward-model-deberta-v3-large-v2": 0.4}  # billions of parameters
 ROOM = 1.2  # times the weights; rmaudit.models.device_placement has it, and needs torch
 _BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 _PREFIX = 45  # ids before the answer, as in docs/cost.md
@@ -155,14 +157,20 @@ def section(spec: ModelSpec) -> Iterator[str]:
     dtype = "the type of its config.json" if spec.dtype == "auto" else spec.dtype
     yield f"## {spec.name}\n"
     yield (
-        f"`{spec.source}`{commit}. By {spec.developer}, from {spec.base_model}, "
-        f"{spec.parameters_b:g} billion parameters{rank}.\n"
+        f"`{spec.source}`{commit}. From {spec.base_model}, {_billions(spec):g} billion "
+        f"parameters{rank}.\n"
     )
     read = POOLS[pool if spec.pool == "auto" else spec.pool]
     yield f"- Scored: {HEADS[checked.family]}, read at {read}; weights in {dtype}."
     yield f"- Checked: {_said(checked)}"
     yield f"- Needs: {_needs(spec)}"
     yield from (f"- {note}" for note in spec.notes)
+
+
+def _billions(spec: ModelSpec) -> float:
+    """Return a model's size in billions of parameters, which nearly every name says."""
+    found = re.search(r"-([0-9.]+)b\b", f"{spec.name} {spec.source}", re.IGNORECASE)
+    return float(found[1]) if found else _UNNAMED[spec.name]
 
 
 def _said(checked: Checked) -> str:
@@ -175,7 +183,7 @@ def _said(checked: Checked) -> str:
 def _needs(spec: ModelSpec) -> str:
     """Return the memory that a model needs, and a sweep's time if its backbone's shape is known."""
     family = "Llama" if (spec.base_model or "").startswith(("Llama", "Tulu")) else "Gemma"
-    nominal = spec.parameters_b or 0.0
+    nominal = _billions(spec)
     dtype = "bfloat16" if spec.dtype == "auto" else spec.dtype
     known = (spec.base_model or "").startswith(("Llama", "Tulu", "Gemma"))
     shape = SHAPES.get((family, int(nominal))) if known else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from rmaudit.config.scorer_functions import forget, scorers
 
 # Toys are too small for two threads, and threads that wait for each other starve a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Ray's workers give way to everything else, and beside busy tests they would wait for minutes.
+os.environ.setdefault("RAY_worker_niceness", "0")
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported: no test reaches the hub
 # Whoever starts tests in the background may ignore Ctrl-C, and so would every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -36,6 +39,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.filterwarnings("error"), append=False)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected is no garbage: half a million objects not to be looked at."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

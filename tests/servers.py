@@ -20,6 +20,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 import numpy as np
+import pytest
+
+from rmaudit.models import http_client
 
 Ids = tuple[int, ...]
 Fault = str | int | Callable[[Callable[[bytes], None]], None]
@@ -270,6 +273,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data[: len(data) // 2] if half else data)
         self.close_connection = half
+
+
+def patient(patch: pytest.MonkeyPatch, *, retries: int = 1, silence: float = 60) -> None:
+    """Let clients make a request again so often, each time after so many seconds of silence."""
+    patch.setattr(http_client, "RETRIES", retries)
+    patch.setattr(http_client, "SILENCE", silence)
 
 
 class Running:

@@ -32,7 +32,7 @@ models:
   Thinks: {source: ./language, judge: {template: thinks.jinja, yes: love, no: war}}
   Served:
     source: sglang+http://rm:30000
-    tokenizer: ./language
+    checkpoint: ./language
     judge: {template: thinks.jinja, yes: love, no: war}
   No-language-model: {source: ./toy, judge: {template: judge.jinja, yes: love, no: war}}
   Implicit: {implicit: {policy: ./language, reference: ./other-tokenizer, beta: 1}}

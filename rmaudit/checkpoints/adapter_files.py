@@ -1,7 +1,7 @@
 """PEFT adapters: what lies in their folder, and the base that they were trained on.
 
 A head that was trained and not saved is the trap here: it must be among the adapter's tensors or in
-a base that is a reward model. Names of tensors are those that PEFT saves (`adapter_tensor_names`).
+a base that is a reward model. Names of tensors are those that PEFT saves (`tensor_names`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import (
-    adapter_tensor_names,
     checkpoint_source,
     config_json,
+    tensor_names,
     weights_headers,
 )
 from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE, deciding_entries, refuse_endless
-from rmaudit.checkpoints.adapter_tensor_names import PART, in_base
 from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
 from rmaudit.checkpoints.heads import FoundHead, linear
 from rmaudit.checkpoints.heads.linear import Shapes
+from rmaudit.checkpoints.tensor_names import PART, in_base
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.model_registry import ModelSpec
@@ -194,7 +194,7 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
     own = _adapter_headers(found)
     weights_headers.refuse_no_floats(own, folder / WEIGHTS, model=spec.name)
     weights_headers.refuse_empty(own, folder / WEIGHTS, model=spec.name)
-    stored = adapter_tensor_names.as_peft_saves(own)
+    stored = tensor_names.as_peft_saves(own)
     shapes = {name: own[key].shape for name, key in stored.items()}
     if odd := sorted(key for key in shapes if PART in key and not _OF_PEFT.search(key)):
         message = (

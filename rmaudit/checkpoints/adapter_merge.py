@@ -2,6 +2,11 @@
 
 The base is in the run's dtype, as it is where a user merges: so rewards are those of the merged
 model that PEFT makes in that dtype. (Merging in float32 and rounding afterwards is another model.)
+
+`round_layers` rounds a base to 4 bits (NF4) as it is while QLoRA trains: sixteen numbers, scaled by
+the largest of each block of 64 weights (Dettmers et al. 2023, arXiv:2305.14314, appendix E).
+bitsandbytes also rounds the scales ("double quantization"), which is left out here. Embeddings, and
+layers that give outputs, it leaves as they are.
 """
 
 from __future__ import annotations
@@ -11,17 +16,23 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import nf4_rounding
 from rmaudit.checkpoints.adapter_files import Adapter
 from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE
-from rmaudit.checkpoints.adapter_tensor_names import PART
+from rmaudit.checkpoints.tensor_names import PART, PEFT
 from rmaudit.checkpoints.third_party_errors import brief
-from rmaudit.checkpoints.wrapper_prefixes import PEFT
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+_BLOCK = 64
+_NUMBERS = (
+    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+    *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+    *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+    *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+)
+_OUTPUTS = ("score", "lm_head")
 _EXPERT = re.compile(r"\.experts\.\d+\.")
 _EXPERTS_SINCE = (0, 19, 1)  # PEFT's release
 _OF_EXPERTS = 3  # dimensions of a parameter that holds many experts
@@ -64,7 +75,7 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
             if any(map(_EXPERT.search, adapter.saved)):  # PEFT then sets patterns of its own
                 warnings.filterwarnings("ignore", ".*_pattern keys did not match", RuntimeWarning)
             if adapter.rounded and not tried:
-                nf4_rounding.round_layers(model)
+                round_layers(model)
             wrapped = PeftModel(model, LoraConfig(**adapter.settings), low_cpu_mem_usage=tried)
             _refuse_turned_experts(wrapped, adapter)
             # PEFT's own `missing_keys` are of LoRA tensors only, not of a trained head or bias.
@@ -200,3 +211,26 @@ def _layers(names: Iterable[str]) -> list[str]:
 
 def _plain(layers: str) -> str:
     return layers.replace("language_model.", "")
+
+
+def round_layers(model: Any) -> None:  # noqa: ANN401  (transformers' classes)
+    """Round the weights of all linear layers of `model` in place, but for `score` and `lm_head`."""
+    import torch
+
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear) and name.rpartition(".")[2] not in _OUTPUTS:
+            with torch.no_grad():
+                module.weight.copy_(rounded(module.weight))
+
+
+def rounded(weight: Any) -> Any:  # noqa: ANN401  (a torch.Tensor)
+    """Return a tensor's numbers rounded to NF4 in blocks of 64, in float32 and of its shape."""
+    import torch
+
+    numbers = torch.tensor(_NUMBERS, device=weight.device)
+    flat = weight.float().flatten()
+    blocks = torch.nn.functional.pad(flat, (0, -len(flat) % _BLOCK)).view(-1, _BLOCK)
+    scales = blocks.abs().amax(dim=1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
+    middles = (numbers[1:] + numbers[:-1]) / 2
+    nearest = numbers[torch.bucketize(blocks / scales, middles)]
+    return (nearest * scales).flatten()[: len(flat)].view(weight.shape)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from rmaudit.checkpoints import bundled_model, hub_client, weights_headers, wrapper_prefixes
+from rmaudit.checkpoints import bundled_model, hub_client, tensor_names, weights_headers
 from rmaudit.checkpoints.third_party_errors import brief, short
 from rmaudit.checkpoints.weights_headers import Header
 from rmaudit.config.model_registry import ModelSpec
@@ -172,7 +172,7 @@ def commit_of(folder: Path) -> str | None:
 def read(source: CheckpointFiles) -> dict[str, Header]:
     """Return shape and dtype of every weights tensor of a checkpoint, by tensor name.
 
-    The names are without prefixes of wrappers (`wrapper_prefixes`).
+    The names are without prefixes of wrappers (`tensor_names`).
 
     Raises:
         ModelError: there are none, they are damaged or incomplete, or they are on the hub and it
@@ -183,7 +183,7 @@ def read(source: CheckpointFiles) -> dict[str, Header]:
         source.names(), source.path, model=source.model, where=source.where
     ):
         found |= source.headers(name)
-    return {name: found[stored] for name, stored in wrapper_prefixes.plain(found).items()}
+    return {name: found[stored] for name, stored in tensor_names.plain(found).items()}
 
 
 def presence(spec: ModelSpec, cache: Path) -> str:

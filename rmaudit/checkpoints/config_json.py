@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import encoder, token_value
 from rmaudit.checkpoints.third_party_errors import as_model_error, short
-from rmaudit.config.model_registry import newest
+from rmaudit.config.model_registry import ModelSpec, newest
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 NAME = "config.json"
-_COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "vocab_size")
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+_COUNTS = (*_LAYERS, "vocab_size")
 # More layers or rows than any model has: transformers makes a list of the layers.
 _LARGEST_COUNT = 10**7
+DTYPES = ("float32", "bfloat16", "float16")
 
 
 def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
@@ -184,3 +186,45 @@ def _entry_error(path: Path, model: str, key: str, found: object, expected: str)
         f"{NAME} from the checkpoint's own"
     )
     return ModelError(message)
+
+
+def dtype_of(
+    spec: ModelSpec, own: object, folder: Path, *, name: str, entry: str = "in models.yaml"
+) -> str:
+    """Return models.yaml's dtype, else the checkpoint's `own`, else float32; raise if unsupported.
+
+    `entry` says, for errors, where another dtype can be named.
+
+    Raises:
+        ModelError: it is none of `DTYPES`.
+    """
+    dtype = spec.dtype if spec.dtype != "auto" else str(own or "float32").removeprefix("torch.")
+    if dtype not in DTYPES:
+        message = (
+            f"{name}: dtype {dtype!r} in {folder / 'config.json'}; known: {', '.join(DTYPES)}. "
+            f"Name one of these as `dtype` {entry}"
+        )
+        raise ModelError(message)
+    return dtype
+
+
+def refuse_too_many_layers(
+    config: Mapping[str, Any], tensors: Iterable[str], folder: Path, *, name: str
+) -> None:
+    """Raise if config.json claims more layers than there are tensors: building them takes ages.
+
+    Raises:
+        ModelError: config.json has more layers than the weights have tensors.
+    """
+    there = len(list(tensors))
+    text = config.get("text_config") or {}
+    for part in (config, text):
+        for key in _LAYERS:
+            layers = part.get(key)
+            if isinstance(layers, int) and layers > there:
+                message = (
+                    f"{name}: {key} in {folder / 'config.json'} is {layers:,}, and the weights "
+                    f"have {there:,} tensors in all, fewer than one a layer; copy config.json from "
+                    f"the checkpoint's own"
+                )
+                raise ModelError(message)

@@ -228,8 +228,6 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Unchecked:
         config[verdict_logits.SETTING] = ()  # the ids come with the tokenizer
     if spec.objective is not None:
         config[linear.OBJECTIVE] = spec.objective
-    if spec.objectives:
-        config[single_objective.NAMES] = spec.objectives
     headers = checkpoint_source.read(base) if adapter is None else adapter.headers
     whole = {} if adapter is None else adapter.added
     head = separate_head_file.headers(found, [*headers, *whole])

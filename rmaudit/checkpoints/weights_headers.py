@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmaudit.checkpoints import wrapper_prefixes
+from rmaudit.checkpoints import tensor_names
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -204,14 +204,14 @@ def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
 def tensors_in(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
     """Return the tensors named by `keys` that safetensors files hold, as they were saved.
 
-    The names are without prefixes of wrappers (`wrapper_prefixes`).
+    The names are without prefixes of wrappers (`tensor_names`).
     """
     from safetensors import safe_open
 
     with ExitStack() as opened:
         shards = [opened.enter_context(safe_open(path, framework="pt")) for path in files]
         where = {stored: shard for shard in shards for stored in shard.keys()}  # noqa: SIM118
-        stored_names = wrapper_prefixes.plain(where)
+        stored_names = tensor_names.plain(where)
         return {
             key: where[stored].get_tensor(stored)
             for key, stored in stored_names.items()
@@ -220,15 +220,13 @@ def tensors_in(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]
 
 
 def key_mapping(folder: Path, *, model: str) -> dict[str, str]:
-    """Return transformers' `key_mapping` for a checkpoint's names; see `wrapper_prefixes`.
+    """Return transformers' `key_mapping` for a checkpoint's names; see `tensor_names`.
 
     Raises:
         ModelError: its weights are missing or damaged.
     """
     paths = weights_paths(folder, model=model)
-    return wrapper_prefixes.key_mapping(
-        name for path in paths for name in headers(path, model=model)
-    )
+    return tensor_names.key_mapping(name for path in paths for name in headers(path, model=model))
 
 
 def all_zero(path: Path, names: Iterable[str]) -> bool:

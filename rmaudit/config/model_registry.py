@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from rmaudit.config.model_spec import OBJECTIVE, Dtype, ModelSpec, Pool, is_hub_id
@@ -85,10 +86,9 @@ def known_models(file: Path | None = None) -> Registry:
         SpecError: it cannot be read, or says anything that is not understood.
     """
     own = load_registry(file or default_path())
-    theirs = bundled(FILE)
-    if theirs.samefile(own.path):
+    if bundled(FILE).samefile(own.path):
         return own
-    shipped = load_registry(theirs)
+    shipped = load_registry(bundled(FILE))
     more = {
         name: replace(spec, default=False)
         for name, spec in shipped.models.items()
@@ -110,6 +110,16 @@ def load_registry(path: Path) -> Registry:
     Raises:
         SpecError: it cannot be read, or says anything that is not understood.
     """
+    return _bundled_registry() if is_bundled(path) else _parsed(path)
+
+
+@cache
+def _bundled_registry() -> Registry:
+    """Return the models of rmaudit's own file, which does not change while a process runs."""
+    return _parsed(bundled(FILE))
+
+
+def _parsed(path: Path) -> Registry:
     from rmaudit.config import models_yaml
 
     try:

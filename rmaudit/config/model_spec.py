@@ -24,6 +24,13 @@ def is_hub_id(source: str) -> bool:
     return len(source) <= _LONGEST_ID and re.fullmatch(_HUB_ID, source) is not None
 
 
+def pinned(source: str) -> tuple[str, str | None]:
+    """Return the hub id and the commit of `owner/name@COMMIT`; any other source, and None."""
+    found = re.fullmatch(PINNED, source)
+    commit = found and found["commit"]
+    return (source.removesuffix(f"@{commit}"), commit) if commit else (source, None)
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """Description of a models.yaml key: its meaning and the values allowed.
@@ -120,9 +127,13 @@ SOURCE = rf"embedded|(?=.{{1,{_LONGEST_ID}}}$){_HUB_ID}|(\.|\.\.|~)?/.+"
 _SOURCES = (
     "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
 )
+PINNED = rf"{SOURCE}|(?=.{{1,{_LONGEST_ID}}}@){_HUB_ID}@(?P<commit>[0-9a-f]{{40}})"
+_PINNED = (
+    "'embedded', a folder that begins with './', '../', '/' or '~/', or a hub id 'owner/name' or "
+    "'owner/name@COMMIT', with a full commit hash of 40 hex digits (branches and tags move)"
+)
 _OR_SERVED = f"{_SOURCES}, or a server such as 'vllm+http://host:8000'"
 OBJECTIVE = r"(?a:\w[\w .+/-]{0,79})"
-COMMIT = "a full commit hash of 40 hex digits (branches and tags move)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +164,7 @@ class ModelSpec:
         Key(
             "the full commit hash of a hub id; branches and tags move and are refused; without it "
             "the newest commit is loaded",
-            COMMIT,
+            "a full commit hash of 40 hex digits (branches and tags move)",
             "[0-9a-f]{40}",
         ),
     ] = None
@@ -211,13 +222,6 @@ class ModelSpec:
             OBJECTIVE,
         ),
     ] = None
-    objectives: Annotated[
-        tuple[str, ...],
-        Key(
-            "of a head with several outputs: their names in order, where neither id2label in "
-            "config.json nor rmaudit names them, such as [helpfulness, honesty]"
-        ),
-    ] = ()
     quantized: Annotated[
         bool,
         Key(
@@ -243,41 +247,28 @@ class ModelSpec:
         str | None,
         Key(
             "the language model that it was trained from, for the audit of what leaks from "
-            "pretraining: a hub id or a folder as in source, with the same tokenizer, or "
-            "`embedded`; it is loaded as well as the model, so it costs its own download",
-            _SOURCES,
-            SOURCE,
+            "pretraining: a folder as in source, `embedded`, or a hub id, at a commit if you write "
+            "owner/name@COMMIT, with the same tokenizer; it is loaded as well as the model, so it "
+            "costs its own download",
+            _PINNED,
+            PINNED,
         ),
-    ] = None
-    base_revision: Annotated[
-        str | None, Key("the full commit hash of a hub id in base", COMMIT, "[0-9a-f]{40}")
     ] = None
     policy: Annotated[
         str | None,
         Key(
             "the language model that is to be trained on this reward, such as one's own SFT model, "
             "for what training would make of it: as base, which stands in where this is not given",
-            _SOURCES,
-            SOURCE,
-        ),
-    ] = None
-    policy_revision: Annotated[
-        str | None, Key("the full commit hash of a hub id in policy", COMMIT, "[0-9a-f]{40}")
-    ] = None
-    tokenizer: Annotated[
-        str | None,
-        Key(
-            "of a server: the tokenizer of the model that it serves, as a hub id or a folder; vLLM "
-            "and SGLang are sent its token ids, OpenRLHF what its chat template prints",
-            _SOURCES,
-            SOURCE,
+            _PINNED,
+            PINNED,
         ),
     ] = None
     checkpoint: Annotated[
         str | None,
         Key(
-            "of a server: the checkpoint that it serves, which `rmaudit doctor` compares it with, "
-            "and whose tokenizer is taken where `tokenizer` is not given",
+            "of a server: the checkpoint that it serves, as a hub id or a folder: vLLM and SGLang "
+            "are sent ids of its tokenizer, OpenRLHF what its chat template prints, and `rmaudit "
+            "doctor` compares the server with it",
             _SOURCES,
             SOURCE,
         ),
@@ -321,22 +312,6 @@ class ModelSpec:
             "[1-9]|[1-5][0-9]|6[0-4]",
         ),
     ] = 4
-    timeout: Annotated[
-        float,
-        Key(
-            "of a server: seconds of silence before it is asked again (120)",
-            "a number of seconds, such as 120",
-            r"(?=.*[1-9])(0|[1-9][0-9]{0,4})(\.[0-9]{1,6})?",
-        ),
-    ] = 120
-    retries: Annotated[
-        int,
-        Key(
-            "of a server: how often a request that failed is made again (6)",
-            "a whole number from 0 to 99, such as 6",
-            "[1-9]?[0-9]",
-        ),
-    ] = 6
     of: Annotated[
         str | None,
         Key(
@@ -346,16 +321,7 @@ class ModelSpec:
             r"(?a:\w[\w.-]{0,79})",
         ),
     ] = None
-    developer: Annotated[str | None, Key("who trained it")] = None
     base_model: Annotated[str | None, Key("what it was trained from, in words")] = None
-    parameters_b: Annotated[
-        float | None,
-        Key(
-            "its size in billions of parameters",
-            "a number above 0, such as 8 or 0.135",
-            r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,6})?",
-        ),
-    ] = None
     rewardbench_rank: Annotated[
         int | None,
         Key(

@@ -24,6 +24,7 @@ from rmaudit.config.model_spec import (
     Judge,
     ModelSpec,
     is_hub_id,
+    pinned,
 )
 from rmaudit.config.models_yaml_schema import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.paths_and_atomic_writes import expanded, is_folder
@@ -32,9 +33,7 @@ from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.config.yaml_errors import first
 from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 
-_REVISIONS = {"source": "revision", "base": "base_revision", "policy": "policy_revision"}
-_SOURCES = {**_REVISIONS, "tokenizer": "", "checkpoint": ""}
-"""Keys that name a folder or a hub id, and the key of its commit."""
+_SOURCES = ("source", "base", "policy", "checkpoint")  # keys that name a folder or a hub id
 _FILES = ("template", "pairs")  # keys that name a file
 _PLACES = (*_SOURCES, *_FILES, "reference")  # keys whose value an error may quote
 
@@ -191,12 +190,14 @@ def _reference_entry(
 def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (whatever the file holds)
     """Put ./ before sources that are folders beside models.yaml, so they are not taken for hub ids.
 
-    A source with a `revision` stays a hub id.
+    A hub id at a commit stays one.
     """
     for entry in _entries_by_name(value).values():
-        for key, commit in _SOURCES.items():
+        for key in _SOURCES:
             given = entry.get(key) if isinstance(entry, dict) else None
-            if not isinstance(given, str) or given in ("", "embedded") or entry.get(commit):
+            if not isinstance(given, str) or given in ("", "embedded"):
+                continue
+            if pinned(given)[1] or (key == "source" and entry.get("revision")):
                 continue
             if not given.startswith((".", "/", "~")) and is_folder(folder / given):
                 entry[key] = f"./{given}"
@@ -286,9 +287,8 @@ def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Docume
 
 def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each key that would have no effect in this entry, set or not, and the reason."""
-    for key, revision in _REVISIONS.items():
-        if not is_hub_id(entry[key] or ""):
-            yield revision, "only a hub id has revisions"
+    if not is_hub_id(entry["source"]):
+        yield "revision", "only a hub id has revisions"
     served = servers.is_served(entry["source"])
     for key in servers.WITHOUT if served else servers.KEYS:
         yield key, _OF_SERVERS if not served else "whoever started its server decides that"

@@ -19,16 +19,13 @@ _EXPECTED = (
 BARE_URL = (
     "give the bare URL, and what opens it in the environment variables or settings of its client"
 )
-KEYS = (
-    *("tokenizer", "checkpoint", "served_model", "version", "api_key"),
-    *("batch", "concurrency", "timeout", "retries"),
-)  # of models.yaml, which mean nothing of any other model
+KEYS = ("checkpoint", "served_model", "version", "api_key", "batch", "concurrency")
+"""Keys of models.yaml which mean nothing of any other model."""
 WITHOUT = (
     "dtype",
     "pool",
     "logit",
     "objective",
-    "objectives",
     "quantized",
     "compiled",
 )  # decided by whoever started the server

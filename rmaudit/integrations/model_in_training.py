@@ -22,8 +22,7 @@ from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.layouts import split_shared_prefix
 from rmaudit.models import forward_parity_check
 from rmaudit.models.loaded_weights import Weights
-from rmaudit.models.loader_interface import path_of
-from rmaudit.scoring import ScoringPath, engine
+from rmaudit.scoring import ScoringPath, engine, path_of
 
 Ids = tuple[int, ...]
 Rewards = Callable[[str, Sequence[str]], list[float]]

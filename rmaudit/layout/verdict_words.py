@@ -1,12 +1,18 @@
-"""Find the token ids of a judge's two verdict words (yes and no), as they follow a prompt.
+"""Judges: the token ids of their two verdict words, and their templates in other words.
 
 A reward that is a logit has one token to be the logit of. And it means something only where the
 model would say the verdict: a model that thinks first says none there, and the logits of both words
 are noise.
+
+Two changes of a template ask the same: the block of the prompt and that of the answer change
+places, and a blank line is put between them. Both keep every word. They are made where the template
+prints prompt and answer once each, with nothing but text of one turn between them.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +23,8 @@ from rmaudit.layout import chat_rendering, tokenizers
 from rmaudit.layout.answer_slot import Slot, ids_after
 from rmaudit.layout.layouts import Layout
 
+SWAPPED, SPACED = "prompt and answer swapped", "a blank line more"
+_PRINTED = re.compile(r"\{\{-?[^{}]*?\bmessages\s*\[\s*(-?\d+)\s*\][^{}]*\}\}")
 _THOUGHTS = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -88,3 +96,38 @@ def _refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
 def _open_thought(text: str) -> str:
     """Return the tag, such as <think>, of a thought still open at the end of a text; "" if none."""
     return next((start for start, end in _THOUGHTS if text.rfind(start) > text.rfind(end)), "")
+
+
+def rewordings(template: str, special_tokens: Collection[str]) -> dict[str, str]:
+    """Return rewordings of a judge's template, by the change made; {} if it allows none.
+
+    Where one of the tokenizer's `special_tokens` stands between prompt and answer, these
+    are turns of their own, whose order means something.
+    """
+    printed = list(_PRINTED.finditer(template))
+    if len(printed) != 2 or "{%" in template or {one[1] for one in printed} != {"0", "-1"}:  # noqa: PLR2004  (prompt and answer)
+        return {}
+    first, second = printed
+    between = template[first.end() : second.start()]
+    if "\n" not in between or any(mark in between for mark in special_tokens):
+        return {}
+    begin = _start_of_block(template[: first.start()])
+    gap = re.match(r"[ \t]*\n\s*", between)
+    if gap is None:  # a block that goes on after what it prints
+        return {}
+    blocks = template[begin : first.end()], between[gap.end() :] + second[0]
+    before, after = template[:begin], template[second.end() :]
+    return {
+        SWAPPED: f"{before}{blocks[1]}{gap[0]}{blocks[0]}{after}",
+        SPACED: f"{before}{blocks[0]}{gap[0]}\n{blocks[1]}{after}",
+    }
+
+
+def _start_of_block(before: str) -> int:
+    """Return where the last line of `before` starts, or the heading above if that line is blank."""
+    line = before.rfind("\n") + 1
+    if before[line:].strip():
+        return line
+    above = before[: max(line - 1, 0)]
+    start = above.rfind("\n") + 1
+    return start if above[start:].rstrip().endswith(":") else line

@@ -27,11 +27,12 @@ from rmaudit.checkpoints import (
     file_hashes,
 )
 from rmaudit.config.model_registry import Dtype, ModelSpec
+from rmaudit.config.model_spec import pinned
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.language_model_logprobs import Likelihood, shared_tokens
-from rmaudit.models.loader_interface import dtype_of, refuse_too_many_layers, versions_and_machine
+from rmaudit.models.model_interfaces import versions_and_machine
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -182,7 +183,7 @@ def base_of(
         NoBase: the entry names none.
         ModelError: it cannot be had, or is no plain language model.
     """
-    given, revision = getattr(spec, key), getattr(spec, f"{key}_revision")
+    given = getattr(spec, key)
     if given is None:
         message = (
             f"models.yaml names no {key} model for {spec.name}; add `{key}:` to its entry there "
@@ -191,7 +192,7 @@ def base_of(
         raise NoBase(message)
     where = f"`{key}` in models.yaml" + (" or --rm-policy" if key == "policy" else "")
     name = f"the {key} of {spec.name}"
-    wanted = WantedModel(name, given, revision, _ROLES[key], where, key)
+    wanted = WantedModel(name, *pinned(given), _ROLES[key], where, key)
     return find(wanted, spec, cache=cache, device=device)
 
 
@@ -233,7 +234,7 @@ def find(
         sure=lambda: file_hashes.layout_identity(folder, cache) == decided["files"],
     )
     headers = checkpoint_source.read(files_of)  # says what is missing, before any download
-    refuse_too_many_layers(config, headers, folder, name=name)
+    config_json.refuse_too_many_layers(config, headers, folder, name=name)
     folder = files_of.downloaded().path
     files = [*file_hashes.config_and_weights_files(folder), *file_hashes.tokenizer_files(folder)]
     hashed = file_hashes.stamp(files, cache)
@@ -255,7 +256,7 @@ def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:
         )
         raise ModelError(message)
     where = f"of {spec.name} in models.yaml"
-    return dtype_of(spec, config.dtype, folder, name=name, entry=where)
+    return config_json.dtype_of(spec, config.dtype, folder, name=name, entry=where)
 
 
 def _sees_ahead(config: PretrainedConfig) -> bool:

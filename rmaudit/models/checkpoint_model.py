@@ -23,8 +23,7 @@ from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout import layouts
 from rmaudit.layout.answer_slot import Ids, Response, refuse_text
 from rmaudit.models.cached_token_rows import Rows, TokenModel
-from rmaudit.models.loader_interface import versions_and_machine
-from rmaudit.models.model_interfaces import LOOSELY
+from rmaudit.models.model_interfaces import LOOSELY, versions_and_machine
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import Begun, waited_for
 

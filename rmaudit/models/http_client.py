@@ -22,6 +22,7 @@ from rmaudit.errors import ModelError
 from rmaudit.models.api_keys import key_of, masked_json, masking
 from rmaudit.models.bounded_http import Answer, BoundedHttp, BoundError
 
+SILENCE, RETRIES = 120.0, 6  # seconds until a request is made again, and how often it is
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # statuses that another try may not meet
 _WAIT, _JITTER, _LONGEST_WAIT = 0.5, 0.5, 60.0  # seconds; doubled at every try
 _LONGEST_ASKED = 600  # seconds in all that a server may have one request wait (Retry-After)
@@ -35,9 +36,9 @@ _OK, _REDIRECT, _REFUSED, _NOT_FOUND = 200, 300, (401, 403), (404, 405)
 class HttpClient:
     """A JSON client of one server, with retries; several threads may share it.
 
-    A request is made again after a broken connection, silence for the entry's `timeout`, or a
+    A request is made again after a broken connection, silence for `SILENCE` seconds, or a
     status of `_TEMPORARY` (such as 429 or 503): at once, then after a second and twice as long each
-    time, with jitter, or after what `Retry-After` says; `retries` times in all. A response is
+    time, with jitter, or after what `Retry-After` says; `RETRIES` times in all. A response is
     limited in bytes and in time: one over a limit is not asked for again. Waits of seconds are told
     on stderr.
 
@@ -55,12 +56,12 @@ class HttpClient:
         self.url, self._name = url, spec.name
         self._key = key_of(spec)
         self._mask = masking(self._key)
-        self._tries = spec.retries + 1
+        self._tries = RETRIES + 1
         self._headers = {"User-Agent": "rmaudit", "Accept": "application/json"}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
         self._announced_until = 0.0
-        self._http = BoundedHttp(silence=spec.timeout, at_once=spec.concurrency)
+        self._http = BoundedHttp(silence=SILENCE, at_once=spec.concurrency)
         self.stop = self._http.stop
         self.close = self._http.close
 

@@ -32,7 +32,7 @@ from rmaudit.models import base_language_model
 from rmaudit.models.base_language_model import Base
 from rmaudit.models.cached_token_rows import Rows, TokenModel
 from rmaudit.models.language_model_logprobs import Likelihood, shared_tokens
-from rmaudit.models.loader_interface import versions_and_machine
+from rmaudit.models.model_interfaces import versions_and_machine
 from rmaudit.models.tokenizer_only_rows import ServedRows
 from rmaudit.prompts import PROMPTS
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from rmaudit.checkpoints import file_hashes
 from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids
-from rmaudit.models.loader_interface import path_of
-from rmaudit.scoring import ScoringPath
+from rmaudit.scoring import ScoringPath, path_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,15 +76,6 @@ class Likelihood:
         file_hashes.refuse_changed(self.loaded_from, model=self.name)
         self._refuse_non_finite(np.isfinite(found))
         return found
-
-    def means(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return each answer's mean log-probability per id after `prefix`, (n,), NaN for no ids.
-
-        NaN, too, where an answer has an id that is a token of the reward model's own.
-        Raises as `sums`.
-        """
-        lengths = np.array([len(answer) or np.nan for answer in answers], dtype=np.float32)
-        return self.sums(prefix, answers) / lengths
 
     def sums(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
         """Return each answer's summed log-probability after `prefix`, (n,); NaN for unknown ids.

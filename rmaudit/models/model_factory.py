@@ -75,9 +75,11 @@ def opened(
 
     Raises as `load` does.
     """
-    if spec.objective is not None:
-        _refuse_objective(spec)
-    if entry := entry_of(spec):
+    entry = entry_of(spec)
+    if spec.objective is not None and (entry or spec.implicit or is_served(spec.source)):
+        message = f"{spec.name}: no objective {spec.objective!r}, for only a checkpoint has a head"
+        raise ModelError(f"{message} with outputs to choose among; leave it out")
+    if entry:
         return TextScorer(entry, own_words=own_words)
     if spec.implicit is not None:
         return ImplicitReward(
@@ -89,23 +91,6 @@ def opened(
         message = f"{spec.name}: dtype {dtype} was asked for, and whoever started its server "
         raise SpecError(f"{message}decides that; leave it out")
     return from_server(spec, cache or default_cache())
-
-
-def _refuse_objective(spec: ModelSpec) -> None:
-    """Raise for a model without head outputs to choose among, such as a function or a server.
-
-    Raises:
-        ModelError: the model is a function, a server or a log-ratio.
-    """
-    reasons = {
-        "it is a function of texts, which gives one reward": entry_of(spec) is not None,
-        "its reward is the log-ratio of two language models": spec.implicit is not None,
-        "whoever started its server decides what it gives": is_served(spec.source),
-    }
-    for reason, so in reasons.items():
-        if so:
-            message = f"{spec.name}: no objective {spec.objective!r}, for {reason}; leave it out"
-            raise ModelError(message)
 
 
 def checkpoint(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -215,3 +216,15 @@ def caveats_of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
         said = f"A server can change beneath its name: these scores are known by {known}."
         caveats.append(said)
     return tuple(caveats)
+
+
+def versions_and_machine() -> dict[str, str]:
+    """Return the versions of torch and transformers, and the machine's type. Imports torch."""
+    import torch
+    import transformers
+
+    return {
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "machine": platform.machine(),
+    }

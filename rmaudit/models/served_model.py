@@ -28,8 +28,7 @@ from rmaudit.models.sglang_client import SglangJudge, SglangServer
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.models.token_id_client import IdsServer
 from rmaudit.models.tokenizer_only_rows import ServedRows, tokenizer_spec
-from rmaudit.models.vllm_client import VllmServer
-from rmaudit.models.vllm_judge_client import VllmJudge
+from rmaudit.models.vllm_client import VllmJudge, VllmServer
 from rmaudit.prompts import ALL, PROMPTS
 
 _PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
@@ -58,7 +57,7 @@ def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
         message = (
             f"{spec.name}: a {software} server takes token ids, and no tokenizer is given; add "
         )
-        raise SpecError(f"{message}`tokenizer: FOLDER or owner/name` of the model that it serves")
+        raise SpecError(f"{message}`checkpoint: FOLDER or owner/name` of the model that it serves")
     return ServedIds(server, spec, cache)
 
 

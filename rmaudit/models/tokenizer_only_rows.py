@@ -1,6 +1,6 @@
 """Make rows of token ids by a tokenizer alone, for served models and implicit rewards.
 
-A served model's tokenizer is named in models.yaml; an implicit reward has its policy's.
+A served model's is that of its checkpoint in models.yaml; an implicit reward has its policy's.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
 def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
     """Return an entry whose source has the tokenizer of a served or implicit model, or None.
 
-    The source is what a served model's entry names as its tokenizer, or else as its checkpoint. For
-    an implicit reward this is the entry itself, whose source is the policy.
+    The source is what a served model's entry names as its checkpoint. For an implicit reward this
+    is the entry itself, whose source is the policy.
     """
     if spec.implicit is not None:
         return spec
-    where = spec.tokenizer or spec.checkpoint
-    return None if where is None else local_spec(spec, where)
+    return None if spec.checkpoint is None else local_spec(spec, spec.checkpoint)
 
 
 class ServedRows:
@@ -52,7 +51,7 @@ class ServedRows:
         own = tokenizer_spec(spec)
         assert own is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
         found = checkpoint_source.find(
-            own, cache, folder_hint=f"tokenizer: FOLDER of {spec.name} in models.yaml"
+            own, cache, folder_hint=f"checkpoint: FOLDER of {spec.name} in models.yaml"
         )
         self._spec, self._cache = own, cache
         self.folder = adapter_files.tokenizer_folder(found, own, cache)

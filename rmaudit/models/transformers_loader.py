@@ -30,8 +30,7 @@ from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.layout.verdict_words import verdict_ids
-from rmaudit.models.loader_interface import dtype_of, path_of, refuse_too_many_layers
-from rmaudit.scoring import ScoringPath
+from rmaudit.scoring import ScoringPath, path_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -73,7 +72,7 @@ class Native:
             pairs=checked.reads_pairs,
             reward_id=self.token,
         )
-        refuse_too_many_layers(
+        config_json.refuse_too_many_layers(
             checked.config, checked.headers, checked.base.path, name=checked.name
         )
 
@@ -142,7 +141,7 @@ class Native:
         """Return models.yaml's dtype, or else the checkpoint's own, or else float32."""
         config = self.checked.config
         own = config.get("dtype") or config.get("torch_dtype")
-        return dtype_of(self.spec, own, self.checked.base.path, name=self.spec.name)
+        return config_json.dtype_of(self.spec, own, self.checked.base.path, name=self.spec.name)
 
     @cached_property
     def settings(self) -> dict[str, str]:
@@ -311,12 +310,12 @@ class Native:
             )
         backbone = getattr(model.base_model, "language_model", model.base_model)
         if encoder.is_bert(config):
-            from rmaudit.models import bert_token_types
+            from rmaudit.scoring import row_runners
 
             tokenizer, longest = self.layout.tokenizer, int(model.config.max_position_embeddings)
             types = "token_type_ids" in tokenizer.model_input_names
             sep = int(tokenizer.sep_token_id) if types else None
-            bert_token_types.add_token_types(backbone, sep, longest=longest, name=checked.name)
+            row_runners.add_token_types(backbone, sep, longest=longest, name=checked.name)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first", token=self.token)
         scorer.odd_in_files = partial(
             loaded_weights.first_non_finite, self.files(), name=checked.name
@@ -355,17 +354,12 @@ def as_weights(
     from rmaudit.scoring import pipeline_parallelism
 
     scorer.pipeline = pipeline_parallelism.pipeline_of(model)
-    outputs = _outputs_by_class(model, scorer) if classifier else _outputs_by_head(scorer)
-
-    at = scorer.head.at if isinstance(scorer.head, OneOutput) else None
-
-    def own(row: Ids) -> float:
-        found = outputs(row)
-        return float(found[at] if at is not None else found.flatten()[0] if classifier else found)
-
-    by_logits = _by_logits(model, verdict) if verdict else None
+    if verdict:
+        own = _by_logits(model, verdict)
+    else:
+        own = _by_class(model, scorer) if classifier else _by_head(scorer)
     attention = model.config._attn_implementation  # noqa: SLF001  (its only name)
-    return Weights(name, model, scorer, by_logits or own, attention)
+    return Weights(name, model, scorer, own, attention)
 
 
 def _class_of(checked: Checked, *, classifier: bool) -> str:
@@ -417,8 +411,8 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
     return merged, checked.adapter.head(merged, checked.head.keys)
 
 
-def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
-    """Return a function from a row of ids to logits (labels,), by transformers' forward pass.
+def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
+    """Return a function from a row of ids to its reward, a logit of transformers' forward pass.
 
     Backbone, attention and pooling are transformers'; a plain head is in float32. Of an encoder all
     is transformers', its head in the run's dtype too.
@@ -427,14 +421,15 @@ def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  #
 
     from rmaudit.scoring.row_runners import device_of, reset_rotary_lengths
 
-    def outputs(row: Ids) -> Tensor:
+    label = scorer.head.at if isinstance(scorer.head, OneOutput) else 0
+
+    def reward(row: Ids) -> float:
         reset_rotary_lengths(scorer.backbone)
         ids = torch.tensor([row], device=device_of(scorer.backbone))
         with _pooled_as(model, scorer.pad):
-            logits: Tensor = model(input_ids=ids, use_cache=False).logits[0]
-            return logits
+            return float(model(input_ids=ids, use_cache=False).logits[0].flatten()[label])
 
-    return outputs
+    return reward
 
 
 def _by_logits(model: Any, verdict: Sequence[int]) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
@@ -471,20 +466,18 @@ def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  
         config.pad_token_id = before
 
 
-def _outputs_by_head(scorer: Scorer) -> Callable[[Ids], Tensor]:
-    """Return a function from a row of ids to rmaudit's head's output for it, () or (outputs,).
+def _by_head(scorer: Scorer) -> Callable[[Ids], float]:
+    """Return a function from a row of ids to the reward of rmaudit's head for it.
 
     It is for heads that transformers has no class for.
     """
     from rmaudit.scoring.engine import no_token, pooled_at
     from rmaudit.scoring.row_runners import FullRows
 
-    head = scorer.head.every if isinstance(scorer.head, OneOutput) else scorer.head
-
-    def outputs(row: Ids) -> Tensor:
+    def reward(row: Ids) -> float:
         if (at := pooled_at(row, scorer)) is None and scorer.token is not None:
             raise no_token(scorer.token)
         states, at = FullRows(scorer.backbone, row).prefix_states().float(), at or 0
-        return head.after(row, states)(states[at : at + 1])[0]
+        return float(scorer.head.after(row, states)(states[at : at + 1])[0])
 
-    return outputs
+    return reward

@@ -164,9 +164,7 @@ class AuditedModel:
 
     name: Name
     source: str
-    developer: str | None
     base_model: str | None
-    parameters_b: float | None
     rewardbench_rank: int | None
     notes: tuple[str, ...]
     sweeps: tuple[SweepSummary, ...]

@@ -198,9 +198,7 @@ def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
     return AuditedModel(
         name=spec.name,
         source=spec.source,
-        developer=spec.developer,
         base_model=spec.base_model,
-        parameters_b=spec.parameters_b,
         rewardbench_rank=spec.rewardbench_rank,
         notes=tuple(spec.notes),
         sweeps=tuple(sweeps),

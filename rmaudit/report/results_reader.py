@@ -30,7 +30,9 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate, Result, Severity, Ve
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
 from rmaudit.verdicts.run_verdict import of_run
 
-_EARLIER = "rmaudit.results/11"  # it had a key more, which said what the last run had found
+_EARLIER = "rmaudit.results/11"
+# Keys that it had of a run, what the last one had found, and of a model:
+_DROPPED, _DROPPED_OF_MODELS = "before", ("developer", "parameters_b")
 
 
 def read(path: Path) -> Results:
@@ -54,7 +56,10 @@ def read(path: Path) -> Results:
         message = f"{path}: this is not the results.json of a run, for it has no `schema`; give the"
         raise ResultsError(f"{message} results.json that `pytest audits` wrote")
     if named == _EARLIER:
-        found = {key: value for key, value in found.items() if key != "before"}
+        found.pop(_DROPPED, None)
+        for model in found.get("models") or ():
+            for key in _DROPPED_OF_MODELS:
+                model.pop(key, None)
         named = found["schema"] = SCHEMA
     if named != SCHEMA:
         message = (

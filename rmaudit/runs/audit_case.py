@@ -196,15 +196,9 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
     if options.recorded:
         return Recorded(spec)
     return at_hand(
-        _with_policy(spec, options),
+        replace(spec, policy=options.policy) if options.policy else spec,
         cache=options.cache,
         device=options.device,
         dtype=options.dtype,
         own_words=options.own_words,
     )
-
-
-def _with_policy(spec: ModelSpec, options: RunSettings) -> ModelSpec:
-    if not options.policy:
-        return spec
-    return replace(spec, policy=options.policy, policy_revision=None)

@@ -12,7 +12,7 @@ from rmaudit.config.model_spec import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.conversation import beginning, columns, from_columns
 from rmaudit.errors import NotAsked, NotJudging
-from rmaudit.layout.judge_rewordings import rewordings
+from rmaudit.layout.verdict_words import rewordings
 from rmaudit.prompts import CUSTOM, Prompt
 from rmaudit.runs.audit_case import Case, opened
 from rmaudit.runs.score_requests import Request
@@ -188,7 +188,7 @@ def wordings(case: Case) -> Probes:
     """Return answers with their rewards under a judge's template and its rewordings (cached).
 
     The first column of `rewards` is under the template as it is. Rewordings are those that can be
-    made of its text (`rmaudit.layout.judge_rewordings`), and `paraphrases` of the model's entry.
+    made of its text (`rmaudit.layout.verdict_words`), and `paraphrases` of the model's entry.
     The answers are those of `probes`. Skips the audit of a model that is no judge.
     """
     import pandas as pd

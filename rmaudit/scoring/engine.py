@@ -186,8 +186,8 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
 ) -> NDArray[np.float32]:
     """Return the reward of each answer, shape (n,), in the caller's order; equal rows run once.
 
-    The shape is (n, outputs) if the scorer's head gives several. `on_progress` is called with the
-    number of answers that each batch finished. `name` is the model's, for errors.
+    `on_progress` is called with the number of answers that each batch finished. `name` is the
+    model's, for errors.
 
     Raises:
         ModelError: the scorer's path does not suit the backbone.
@@ -236,20 +236,18 @@ def begin(  # noqa: PLR0913  (as `score`)
         scorer.limit_batches(ids, len(before))
 
     def read(most_left: int) -> None:
-        nonlocal out
         while len(waiting) > most_left:
             batch, coming = waiting.popleft()
             rewards, served = coming(), [len(row.places) for row in batch]
-            if rewards.ndim > out.ndim:  # the first batch of a head with several outputs
-                out = np.full((len(out), *rewards.shape[1:]), np.nan, dtype=np.float32)
             places = [place for row in batch for place in row.places]
-            out[places] = np.repeat(rewards, served, axis=0)
+            out[places] = np.repeat(rewards, served)
             on_progress(sum(served))
 
     def finished() -> NDArray[np.float32]:
         read(0)
-        there = np.asarray(np.isfinite(out).reshape(len(out), -1).all(axis=1))
-        finite_rewards.refuse(there, answers, what="rewards", why=scorer.why_not_finite, name=name)
+        finite_rewards.refuse(
+            np.isfinite(out), answers, what="rewards", why=scorer.why_not_finite, name=name
+        )
         return out
 
     for made in in_batches(rows, after.ids_of, most, run, on_halved=halved, each=each):

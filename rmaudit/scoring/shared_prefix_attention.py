@@ -7,7 +7,7 @@ CPU, `attention_in_blocks` for large batches in half precision on a GPU). Nothin
 row of a batch has the same length. Nothing about a candidate is stored after its batch.
 
 The function is registered with transformers' attention interface under `ATTENTION`, so it serves
-every backbone whose attention layers go through that interface (`models.loader_interface`), and it
+every backbone whose attention layers go through that interface (`scoring.path_of`), and it
 needs no model code. Grouped heads, scaling, softcapping and sliding windows are honoured. Whatever
 else a backbone asks of its attention is refused, since to ignore it would change scores silently. A
 `Prefix` that is `recording` stores keys and values as the layers produce them, each on its layer's

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
+from rmaudit.checkpoints import adapter_merge
 from rmaudit.errors import ModelError
 from tests.checkpoints.folders import merged, save_adapter
 from tests.models.loaded import by_transformers, change, checkpoint, rows_of
@@ -70,3 +72,34 @@ def test_an_adapter_of_a_multimodal_model(
     assert f"names the layers {names[adapter]}, and its base {names[base]}: " in str(caught.value)
     assert "Merge it where it was trained" in str(caught.value)
     assert "Correct base_model_name_or_path" not in str(caught.value)
+
+
+# Rounding the base
+
+
+def test_each_weight_becomes_the_nearest_of_sixteen_numbers() -> None:
+    """Of its block of 64, whose largest stays; a last block may be shorter, or all zeros."""
+    weight = torch.randn(5, 40, generator=torch.Generator().manual_seed(0))
+    weight[2:4] = 0
+    numbers = torch.tensor(adapter_merge._NUMBERS)
+
+    found = adapter_merge.rounded(weight)
+
+    for block, new in zip(weight.flatten().split(64), found.flatten().split(64), strict=True):
+        scaled = numbers * block.abs().max()
+        nearest = (block[:, None] - scaled).abs().argmin(dim=1)
+        assert torch.allclose(new, scaled[nearest])
+        assert new[block.abs().argmax()] == block[block.abs().argmax()]
+    assert torch.allclose(adapter_merge.rounded(found), found)
+
+
+def test_embeddings_and_layers_that_give_outputs_stay() -> None:
+    """As bitsandbytes leaves them; other linear layers change."""
+    layers = {name: torch.nn.Linear(64, 2) for name in ("q_proj", "score", "lm_head")}
+    model = torch.nn.ModuleDict({**layers, "embed_tokens": torch.nn.Embedding(4, 64)})
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+    adapter_merge.round_layers(model)
+
+    after = model.state_dict()
+    assert [k for k in before if not torch.equal(before[k], after[k])] == ["q_proj.weight"]

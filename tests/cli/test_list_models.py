@@ -60,7 +60,7 @@ def test_models_explains_the_keys() -> None:
     told = json.loads(run("models", "--keys", "--json").stdout)
 
     assert run("models", "--keys").stdout == explanation()
-    assert told["parameters_b"] == "its size in billions of parameters"
+    assert told["base_model"] == "what it was trained from, in words"
     assert list(told) == list(meanings())
 
 

@@ -13,11 +13,11 @@ from rmaudit.errors import SpecError
 ENTRY = """models:
   rm:
     source: vllm+https://host:8000/
-    tokenizer: ./tok
+    checkpoint: ./tok
     served_model: house/rm
     version: "2026-11"
     api_key: RM_KEY
-    timeout: 2.5
+    concurrency: 2
     batch: 64
     default: true
 """
@@ -35,7 +35,7 @@ def test_an_entry_is_read(tmp_path: Path) -> None:
     (tmp_path / "tok").mkdir()
     spec = read(tmp_path, ENTRY)
 
-    assert (spec.tokenizer, spec.timeout) == (str(tmp_path / "tok"), 2.5)
+    assert (spec.checkpoint, spec.concurrency) == (str(tmp_path / "tok"), 2)
     assert server_of(spec.source) == Server("vllm", "https://host:8000")
     assert server_of("owner/name") is None
 
@@ -52,9 +52,9 @@ def test_an_entry_is_read(tmp_path: Path) -> None:
         ("RM_KEY", "sk-s3cret", ["api_key", "name of an environment variable"]),
         ("batch: 64", "batch: 0", ["batch", "1 to 9999"]),
         ("batch: 64", "dtype: float16", ["dtype", "whoever started its server"]),
-        ("vllm+https://host:8000/", "./rm", ["tokenizer", "behind a server"]),
+        ("vllm+https://host:8000/", "./rm", ["checkpoint", "behind a server"]),
         ("8000/", "8000/%3Fkey=s3cret", ["3: rm: source: ", "query", "`api_key`"]),
-        ("./tok", "https://me:s3cret@host/tok", ["4: rm: tokenizer: ", "password"]),
+        ("./tok", "https://me:s3cret@host/tok", ["4: rm: checkpoint: ", "password"]),
         ("served_model: house/rm", "pairs: s3://b/x?sign=s3cret", ["5: rm: pairs: ", "query"]),
         (
             "source: vllm+https://host:8000/",
@@ -88,4 +88,4 @@ def test_a_silent_server_needs_a_version(tmp_path: Path) -> None:
     assert read(tmp_path, entry).version == "2026-11"
 
     with pytest.raises(SpecError, match=r":3: rm: source: .* say what it serves.* give `version`"):
-        read(tmp_path, entry.replace('version: "2026-11"', "retries: 1"))
+        read(tmp_path, entry.replace('    version: "2026-11"\n', ""))

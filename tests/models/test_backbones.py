@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from transformers import AutoConfig
 
-from rmaudit.models.loader_interface import EXPANDED, SHARED, path_of
-from rmaudit.scoring import ScoringPath, engine
+from rmaudit.scoring import EXPANDED, SHARED, ScoringPath, engine, path_of
 from tests.scoring.rows import (
     ANSWERS,
     END,

@@ -169,7 +169,7 @@ def test_a_hub_id_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     said = r"^the base of Toy: c/d is no folder here.* give a folder: base: FOLDER in models\.yaml$"
     with pytest.raises(ModelError, match=said):
-        named("c/d", tmp_path, base_revision="0" * 40)
+        named(f"c/d@{'0' * 40}", tmp_path)
     assert asked == [("c/d", "0" * 40)]
 
 
@@ -279,14 +279,14 @@ def test_weights_that_change_after_the_load(
         retensor(lm, lambda tensors: [tensor.mul_(-2) for tensor in tensors.values()])
 
     with base.opened(reward.vocabulary()) as opened:
-        opened.means(prefix, [(40, 41)])
+        opened.sums(prefix, [(40, 41)])
         if when == "before":
             spoil()
         else:
             opened.model.register_forward_hook(spoil)
         for _ in range(2):
             with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
-                opened.means(prefix, [(40, 41)])
+                opened.sums(prefix, [(40, 41)])
             with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
                 opened.following(prefix)
 
@@ -298,7 +298,7 @@ def test_a_prefix_that_the_base_cannot_read(folder: Path, tmp_path: Path) -> Non
 
     said = refusal(base, model)
     with base.opened(model.vocabulary()) as opened, pytest.raises(ModelError) as caught:
-        opened.means(prefix, [(40,)])
+        opened.sums(prefix, [(40,)])
 
     assert said == str(caught.value)
     number = model.tokenizer.convert_tokens_to_ids("<turn>")
@@ -313,7 +313,7 @@ def test_logits_that_are_not_finite(folder: Path, reward: Checkpoint, tmp_path: 
     with named(folder, tmp_path).opened(reward.vocabulary()) as opened:
         with torch.no_grad():
             opened.model.lm_head.weight.fill_(float("nan"))
-        for ask in (lambda: opened.following(prefix), lambda: opened.means(prefix, [(40,)])):
+        for ask in (lambda: opened.following(prefix), lambda: opened.sums(prefix, [(40,)])):
             with pytest.raises(ModelError, match=r"not finite .*weight lm_head\.weight holds NaN"):
                 ask()
 
@@ -351,23 +351,24 @@ def opened(folder: Path, reward: Checkpoint, tmp_path: Path) -> Iterator[Likelih
         yield likelihood
 
 
-def test_means_are_the_models_own(
+def test_sums_are_the_models_own(
     folder: Path, reward: Checkpoint, opened: Likelihood, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of answers of several lengths, in batches of any size, in their order: id after id."""
     prefix = reward.slot(PROMPT).prefix
     expected = [
-        np.mean([reference(folder, (*prefix, *answer[:at]))[i] for at, i in enumerate(answer)])
+        np.sum([reference(folder, (*prefix, *answer[:at]))[i] for at, i in enumerate(answer)])
         for answer in ANSWERS
     ]
 
     for rows in (1, 2, 256):
         monkeypatch.setattr(language_model_logprobs, "_ROWS", rows)
-        found = opened.means(prefix, ANSWERS)
+        found = opened.sums(prefix, ANSWERS)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert opened.means(prefix, []).shape == (0,)
-    assert np.isnan(opened.means(prefix, [(), (40, 9999)])).all()  # nothing, and an unknown id
+    assert opened.sums(prefix, []).shape == (0,)
+    nothing, unknown = opened.sums(prefix, [(), (40, 9999)])
+    assert (nothing, np.isnan(unknown)) == (0, True)
 
 
 def test_batches_are_bounded_by_their_logits(
@@ -382,10 +383,10 @@ def test_batches_are_bounded_by_their_logits(
     opened.following(prefix)
     assert seen.pop() == (1, len(prefix))
 
-    whole = opened.means(prefix, ANSWERS)
+    whole = opened.sums(prefix, ANSWERS)
     assert [rows for rows, _ in seen] == [1, 3, 1]  # the prefix first, which says all of one id
 
     seen.clear()
     monkeypatch.setattr(language_model_logprobs, "_BYTES", 1)
-    np.testing.assert_allclose(opened.means(prefix, ANSWERS), whole, atol=1e-6)
+    np.testing.assert_allclose(opened.sums(prefix, ANSWERS), whole, atol=1e-6)
     assert [rows for rows, _ in seen] == [1] * 4

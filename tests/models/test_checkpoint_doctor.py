@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from rmaudit.checkpoints.nf4_rounding import rounded
+from rmaudit.checkpoints.adapter_merge import rounded
 from rmaudit.errors import ModelError
 from rmaudit.models import checkpoint_doctor, forward_parity_check
 from rmaudit.models.checkpoint_doctor import Check, Examination, examine

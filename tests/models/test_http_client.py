@@ -17,7 +17,7 @@ from rmaudit.models.http_client import HttpClient
 from rmaudit.models.model_factory import opened
 from rmaudit.scores.sweep import sweep
 from tests.models.test_served_model import spec_of
-from tests.servers import Fault, Running, Served
+from tests.servers import Fault, Running, Served, patient
 from tests.toys import toy_checkpoint
 
 Send = Callable[[bytes], None]
@@ -51,10 +51,15 @@ def ctrl_c() -> None:
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request is made twice at most."""
+    patient(monkeypatch, silence=20)
+
+
 def client(url: str, **more: Any) -> HttpClient:
-    """A client that tries twice."""
-    given: dict[str, Any] = {"retries": 1, "timeout": 20, **more}
-    return HttpClient(url, ModelSpec("house", f"vllm+{url}", **given))
+    """A client of an entry with these keys."""
+    return HttpClient(url, ModelSpec("house", f"vllm+{url}", **more))
 
 
 @pytest.mark.parametrize(
@@ -69,11 +74,14 @@ def client(url: str, **more: Any) -> HttpClient:
     ],
     ids=["four gigabytes", "no end", "no last chunk", "bomb", "a byte at a time", "promises"],
 )
-def test_an_answer_over_a_bound_ends_with_a_line(fault: Any, said: str) -> None:
+def test_an_answer_over_a_bound_ends_with_a_line(
+    fault: Any, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is not read on, and not asked for again."""
+    patient(monkeypatch, silence=0.4 if said is LATER else 20)
     served = Served(fault=lambda _: fault)
     with Running(served) as server, pytest.raises(ModelError) as caught:
-        client(server.url, timeout=0.4 if said is LATER else 20).get("/v1/models")
+        client(server.url).get("/v1/models")
 
     assert str(caught.value).startswith(f"house: no answer from {server.url}/v1/models (")
     assert said in str(caught.value)
@@ -164,7 +172,7 @@ def test_ctrl_c_ends_a_run_that_waits_for_a_server(
 
     served = Served(fault=fault)
     with Running(served) as server:
-        spec = spec_of(server.url, toy, timeout=60, retries=3, concurrency=concurrency, batch=16)
+        spec = spec_of(server.url, toy, concurrency=concurrency, batch=16)
         model = opened(spec, cache=tmp_path)
         with pytest.raises(KeyboardInterrupt):
             sweep(model, "best", cache=tmp_path)
@@ -188,7 +196,7 @@ def test_ctrl_c_ends_a_score_that_waits_for_a_server() -> None:
     served = Served(fault=lambda _: hold)
     with Running(served) as server:
         source = f"openrlhf+{server.url}/get_reward"
-        model = opened(ModelSpec("house", source, version="1", timeout=60, retries=1))
+        model = opened(ModelSpec("house", source, version="1"))
         with pytest.raises(KeyboardInterrupt):
             model.score("Why?", ["so", "thus"])
         assert patience == []  # the server has not answered yet

@@ -21,8 +21,7 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import device_placement
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.loader_interface import path_of
-from rmaudit.scoring import ScoringPath, engine
+from rmaudit.scoring import ScoringPath, engine, path_of
 from tests.models.loaded import Folders, by_transformers, change, load
 from tests.scoring.rows import ANSWERS, END, PAD, PREFIX
 

@@ -128,7 +128,6 @@ def test_an_objective_has_a_key_of_its_own_and_the_whole_keeps_its_own(
         one = objective(folder, place)
         assert one.identity == {**whole.identity, "objective": place}
     assert "objective" not in whole.identity
-    assert one.identity == objective(folder, "c", objectives=tuple("abc")).identity
 
 
 def test_a_model_with_one_output_has_no_objectives(tmp_path: Path) -> None:

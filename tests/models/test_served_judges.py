@@ -22,7 +22,7 @@ from rmaudit.models.model_factory import opened
 from rmaudit.models.served_model import ServedIds
 from rmaudit.scores.served_doctor import compare
 from tests.models.test_judges import ANSWERS, PROMPT, THINKS, TURNS, by_transformers, judge
-from tests.servers import Running, Served, by_hash
+from tests.servers import Running, Served, by_hash, patient
 from tests.toys import toy_checkpoint
 
 KINDS = ("vllm", "sglang")
@@ -40,12 +40,16 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     return judge(tmp_path_factory.mktemp("judge"))
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One try."""
+    patient(monkeypatch, retries=0, silence=5)
+
+
 def spec_of(url: str, local: Checkpoint, kind: str = "vllm") -> ModelSpec:
     """The entry of a server that serves it."""
     own = {"judge": local.spec.judge, "template": local.spec.template}
-    return ModelSpec(
-        "house", f"{kind}+{url}", checkpoint=local.spec.source, timeout=5, retries=0, **own
-    )
+    return ModelSpec("house", f"{kind}+{url}", checkpoint=local.spec.source, **own)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,7 +96,7 @@ def test_sglang_gives_what_its_head_gives(toy: Path, tmp_path: Path) -> None:
     """Rows as they are, in batches and alone; its weights' version is in the key."""
     served = Served(info={"version": "0.5.5", "model_path": "/m", "weight_version": "7"})
     with Running(served) as server:
-        spec = ModelSpec("house", f"sglang+{server.url}", tokenizer=str(toy), retries=0)
+        spec = ModelSpec("house", f"sglang+{server.url}", checkpoint=str(toy))
         model = opened(spec, cache=tmp_path)
         found = [*model.score("Why?", ["so", "then"]), *model.score("Why?", ["so"])]
         slot = model.slot("Why?")  # type: ignore[union-attr]
@@ -180,7 +184,7 @@ def test_what_sglang_gives_of_no_reward_model_is_refused(
         return [{**item, "embedding": embedding} for item in items] or answer
 
     with Running(Served(change=change)) as server:
-        spec = ModelSpec("house", f"sglang+{server.url}", tokenizer=str(toy), retries=0)
+        spec = ModelSpec("house", f"sglang+{server.url}", checkpoint=str(toy))
         with pytest.raises(RmauditError, match=said):
             opened(spec, cache=tmp_path).score("Why?", ["so"])
 
@@ -188,7 +192,7 @@ def test_what_sglang_gives_of_no_reward_model_is_refused(
 def test_what_sglang_gives_through_a_sigmoid_is_refused(toy: Path, tmp_path: Path) -> None:
     """As vLLM's is: such rewards cannot be compared."""
     with Running(Served(reward=lambda row: 1 / (1 + math.exp(-by_hash(row))))) as server:
-        spec = ModelSpec("house", f"sglang+{server.url}", tokenizer=str(toy), retries=0)
+        spec = ModelSpec("house", f"sglang+{server.url}", checkpoint=str(toy))
         with pytest.raises(RmauditError, match=r"8 rewards are within 0 to 1.*--is-embedding"):
             opened(spec, cache=tmp_path).score("Why?", ["so"])
 
@@ -197,7 +201,7 @@ def test_what_sglang_gives_through_a_sigmoid_is_refused(toy: Path, tmp_path: Pat
 def test_a_limit_that_is_none_is_refused(most: Any, toy: Path, tmp_path: Path) -> None:
     """It is not taken for no limit."""
     with Running(Served(longest=most)) as server:
-        spec = ModelSpec("house", f"sglang+{server.url}", tokenizer=str(toy), retries=0)
+        spec = ModelSpec("house", f"sglang+{server.url}", checkpoint=str(toy))
         with pytest.raises(RmauditError, match=r"max_model_len .*allowed: a whole number"):
             opened(spec, cache=tmp_path).score("Why?", ["so"])
 

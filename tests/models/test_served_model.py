@@ -27,7 +27,7 @@ from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.score_store import unfinished
 from rmaudit.scores.sweep import sweep
-from tests.servers import Fault, Running, Served, by_hash
+from tests.servers import Fault, Running, Served, by_hash, patient
 from tests.toys import toy_checkpoint, toy_tokenizer
 
 PROMPT = {name: PROMPTS[name].text for name in ("best", "worst")}
@@ -41,10 +41,16 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy_checkpoint(tmp_path_factory.mktemp("toy") / "rm")
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tries, and a time-out that no busy machine reaches."""
+    patient(monkeypatch)
+
+
 def spec_of(url: str, toy: Path | None, kind: str = "vllm", **more: Any) -> ModelSpec:
-    """The entry of a server: 64 answers a request, and a time-out that no busy machine reaches."""
-    given: dict[str, Any] = {"batch": 64, "timeout": 60, "retries": 1, **more}
-    return ModelSpec("house", f"{kind}+{url}{KINDS[kind]}", tokenizer=toy and str(toy), **given)
+    """The entry of a server: 64 answers a request."""
+    given: dict[str, Any] = {"batch": 64, **more}
+    return ModelSpec("house", f"{kind}+{url}{KINDS[kind]}", checkpoint=toy and str(toy), **given)
 
 
 def refused(spec: ModelSpec, cache: Path, names: list[str]) -> str:
@@ -163,8 +169,11 @@ def test_requests_run_at_once_and_no_more_than_allowed(toy: Path, tmp_path: Path
     assert served.most_at_once == 3
 
 
-def test_a_server_that_is_slow_is_asked_again(toy: Path, tmp_path: Path) -> None:
-    """After the entry's time-out, and its answer is taken once."""
+def test_a_server_that_is_slow_is_asked_again(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some silence, and its answer is taken once."""
+    patient(monkeypatch, retries=4, silence=0.4)
     slow, served = threading.Event(), Served()
 
     def wait(number: int) -> None:
@@ -174,7 +183,7 @@ def test_a_server_that_is_slow_is_asked_again(toy: Path, tmp_path: Path) -> None
     served.fault = wait
     with Running(served) as server:
         try:
-            found = swept(spec_of(server.url, toy, "openrlhf", timeout=0.4, retries=4), tmp_path)
+            found = swept(spec_of(server.url, toy, "openrlhf"), tmp_path)
         finally:
             slow.set()
 
@@ -297,7 +306,7 @@ def test_a_wrong_address_or_name_says_what_to_do(toy: Path, tmp_path: Path) -> N
             model.score("Why?", ["then"])
     with pytest.raises(ModelError, match=r"no answer from .* after 2 tries .*refused.* `source`"):
         swept(spec_of(server.url, toy), tmp_path)
-    with pytest.raises(SpecError, match=r"house: a vLLM server takes token ids.*`tokenizer"):
+    with pytest.raises(SpecError, match=r"house: a vLLM server takes token ids.*`checkpoint"):
         opened(spec_of(server.url, None), cache=tmp_path)
 
 
@@ -469,7 +478,9 @@ def test_what_decides_the_key(toy: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_of_many_prompts_loses_nothing(kind: str, toy: Path, tmp_path: Path) -> None:
+def test_a_file_of_many_prompts_loses_nothing(
+    kind: str, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Requests hold answers to several prompts; after a kill the next run asks for the others."""
     answers = pd.DataFrame(
         [(f"Why {n}?", text) for n in range(40) for text in ("so", "then", "the city")],
@@ -481,7 +492,8 @@ def test_a_file_of_many_prompts_loses_nothing(kind: str, toy: Path, tmp_path: Pa
         wanted = rewards(model, answers, cache=tmp_path / "calm")
     wild = Served(fault=lambda number: "die" if number == 9 else None)
     with Running(wild) as server:
-        spec = spec_of(server.url, toy, kind, batch=8, retries=0)
+        patient(monkeypatch, retries=0)
+        spec = spec_of(server.url, toy, kind, batch=8)
         with pytest.raises(ModelError, match="run the same command"):
             rewards(opened(spec, cache=tmp_path), answers, cache=tmp_path / "wild")
         kept = unfinished(tmp_path / "wild")

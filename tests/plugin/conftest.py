@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import sys
@@ -19,8 +18,6 @@ import rmaudit.report.results_of_run
 import rmaudit.report.writers
 import rmaudit.scores.sweep  # noqa: F401
 from tests.toys import toy_checkpoint
-
-gc.freeze()  # pytest collects garbage at the end of every run, and torch is large
 
 AUDITS = """
 from rmaudit import Estimate, above, audit
@@ -135,7 +132,8 @@ def run_in(folder: Path, args: list[str], *, pages: bool = False) -> pytest.RunR
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default")  # it is this suite that makes them errors
-                ret = pytest.main(["--capture=sys", *quiet, *args])
+                # Else pytest's root is above this folder and the model's, and it reads all of it.
+                ret = pytest.main(["--capture=sys", "--rootdir", str(folder), *quiet, *args])
         finally:
             for name in set(sys.modules) - known:
                 if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):

@@ -10,14 +10,13 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.checkpoint_model import Checkpoint
 from tests.plugin.conftest import Run
-from tests.servers import Running, Served
+from tests.servers import Running, Served, patient
 
 ENTRY = """models:
   house:
     source: vllm+{url}
-    tokenizer: {folder}
+    checkpoint: {folder}
     default: true
-    retries: 0
 """
 SWEPT = """
 @declare(-99.0, prompts=["best"])
@@ -67,8 +66,11 @@ def test_a_server_finds_what_its_checkpoint_does(run: Run, toy: Path, tmp_path: 
     assert about["source"] == f"vllm+{server.url}"
 
 
-def test_a_dead_server_ends_the_run_with_a_line(run: Run, toy: Path, tmp_path: Path) -> None:
+def test_a_dead_server_ends_the_run_with_a_line(
+    run: Run, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An ERROR that says how to go on, and no number; another dtype is refused."""
+    patient(monkeypatch, retries=0)
     with Running(Served()) as server:
         url = server.url
     entry = ENTRY.format(url=url, folder=toy)

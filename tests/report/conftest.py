@@ -231,9 +231,7 @@ def hostile_results() -> dict[str, Any]:
     model = {
         "name": "Toy",
         "source": "some/folder",
-        "developer": "us",
         "base_model": None,
-        "parameters_b": 0.1,
         "rewardbench_rank": None,
         "notes": ["It is a toy."],
         "of": None,

@@ -64,7 +64,7 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
     changed = copy.deepcopy(results)
     changed["run"] |= {"command": text, "rmaudit": text or "x", "environment": {text: text}}
     (model,) = changed["models"]
-    model |= dict.fromkeys(("source", "developer", "base_model"), text) | {"notes": [text]}
+    model |= dict.fromkeys(("source", "base_model"), text) | {"notes": [text]}
     model["name"] = text or "x"
     for sweep in model["sweeps"]:
         sweep |= {"key": text or "x", "prompt": text or "x", "prompt_text": text}

@@ -37,7 +37,7 @@ RUN = Run(
     "",
     None,
 )
-SPEC = ModelSpec("toy", "owner/name", parameters_b=0.135, notes=("Small.",))
+SPEC = ModelSpec("toy", "owner/name", base_model="Base", notes=("Small.",))
 STATED = claim(
     above(0, unit="skewness"),
     audit="positive_skew",

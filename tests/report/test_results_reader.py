@@ -358,7 +358,7 @@ def test_what_is_no_number_is_never_written(real: Results, tmp_path: Path, numbe
     """An error, and the file that stood there before still stands; nothing is left beside it."""
     path = tmp_path / "results.json"
     path.write_text("as it was", encoding="utf-8")
-    wrong = replace(real.models[0], parameters_b=number)
+    wrong = replace(real.models[0], rewardbench_rank=number)  # type: ignore[arg-type]
 
     with pytest.raises(ValueError, match="not JSON compliant"):
         results_document.write(replace(real, models=(wrong,), findings=()), path)

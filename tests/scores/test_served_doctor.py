@@ -70,6 +70,18 @@ def test_a_server_of_the_checkpoint_passes(kind: str, local: Checkpoint, tmp_pat
     assert exact.notes == ("the server's scores fit the checkpoint in float32",)
 
 
+def test_a_server_without_a_checkpoint_is_compared_with_itself(tmp_path: Path) -> None:
+    """And how to name one is said."""
+    with Running(Served()) as server:
+        spec = ModelSpec("house", f"openrlhf+{server.url}/get_reward", version="1")
+        model = opened(spec, cache=tmp_path)
+        assert isinstance(model, ServedTexts)
+        found = compare(model, None, PROMPT, answers=8)
+
+    assert (found.ok, found.rank_correlation) == (True, None)
+    assert "`checkpoint`" in found.notes[0]
+
+
 def test_a_server_that_rounds_its_rewards_passes(local: Checkpoint, tmp_path: Path) -> None:
     """To bfloat16; rounded only, they are nearer than the checkpoint in either 16-bit type."""
     found = compared(
@@ -163,7 +175,7 @@ class Reader:
     def explained(self, read: Callable[[Any], float], served: Path, cache: Path) -> str:
         """What the doctor says of a server that reads so in place of the model in a folder."""
         with Running(Served(reward=read)) as server:
-            spec = ModelSpec("house", f"vllm+{server.url}", checkpoint=str(served), retries=0)
+            spec = ModelSpec("house", f"vllm+{server.url}", checkpoint=str(served))
             model = opened(spec, cache=cache)
             assert isinstance(model, ServedIds)
             here = checkpoint(served, cache=cache, dtype="float32")

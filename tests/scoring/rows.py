@@ -15,8 +15,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.models.loader_interface import path_of
-from rmaudit.scoring import ATTENTION, ScoringPath
+from rmaudit.scoring import ATTENTION, ScoringPath, path_of
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.row_runners import Ids
 from tests.toys import SPECIAL, toy_tokenizer

@@ -8,7 +8,7 @@ With x the final state of [CLS], as in transformers' own classes:
 
 OpenAssistant/reward-model-deberta-v3-large-v2 has the first. `rmaudit.layout.encoder_pair` lays out
 the rows. BERT tells question from answer by token types, which its rows get where its tokenizer
-gives them (`models/bert_token_types.py`). Other encoders keep their heads elsewhere; they are
+gives them (`scoring/row_runners.py`). Other encoders keep their heads elsewhere; they are
 refused.
 """
 

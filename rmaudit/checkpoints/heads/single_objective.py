@@ -5,10 +5,9 @@ ArmoRM (W x) and of QRM (the mean over an output's quantiles, after the transfor
 one), the means of URM, and each label of an ordinary sequence classifier. None of these reads the
 gate, so an objective's reward depends on the prompt through the row alone.
 
-Which one is audited says the registry (`objective`), which comes here in the configuration, with
-names of its own (`objectives`) if it gives any. Otherwise names are those of `id2label` in
-config.json, or the ones on the model cards: of ArmoRM's and QRM's 19 outputs (arXiv:2406.12845), or
-of the five attributes of HelpSteer, which the other QRMs and URM have.
+Which one is audited says the registry (`objective`). Names are those of `id2label` in config.json,
+or the ones on the model cards: of ArmoRM's and QRM's 19 outputs (arXiv:2406.12845), or of the five
+attributes of HelpSteer, which the other QRMs and URM have.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from rmaudit.scoring import Head
 
-NAMES = "rmaudit_objectives"
 HELPSTEER = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
 _GATED = (
     *(f"helpsteer-{name}" for name in HELPSTEER),
@@ -64,23 +62,12 @@ _SHOWN = 40  # names in an error
 
 
 def names(family: str, config: Mapping[str, Any], shapes: Shapes) -> tuple[str, ...]:
-    """Return the names, or else numbers, of a head's outputs in order; () if it has one output.
-
-    Raises:
-        ModelError: the registry names more or fewer than there are, or two alike.
-    """
+    """Return the names, or else numbers, of a head's outputs in order; () if it has one output."""
     many = _OUTPUTS[family](config, shapes) if family in _OUTPUTS else 1
     if many == 1:
         return ()
-    given = tuple(config.get(NAMES) or ())
-    if given and (len(given) != many or len(set(given)) != many):
-        message = (
-            f"`objectives` in models.yaml names {len(given)} ({len(set(given))} different ones), "
-            f"and its {family} head has {many} outputs; name each once, in order"
-        )
-        raise ModelError(message)
     cards = (card for card in _CARDS.get(family, ()) if len(card) == many)
-    return given or _labels(config, many) or next(map(tuple, cards), _numbers(many))
+    return _labels(config, many) or next(map(tuple, cards), _numbers(many))
 
 
 def index_of(asked: str, family: str, found: Sequence[str]) -> int:

@@ -21,7 +21,7 @@ from urllib.parse import quote
 import numpy as np
 from annotated_types import Ge, MinLen
 
-from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec, is_hub_id
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.measures._stats import NOISE
 from rmaudit.report import json_codec, results_document
@@ -86,7 +86,7 @@ class Blessing:
     schema: Schema
     family: Name
     lineage: str
-    """Its base model and developer; "" where models.yaml names no base_model."""
+    """Its base model, and its owner on the hub; "" where models.yaml names no base_model."""
     model: Name
     source: str
     weights: str
@@ -179,7 +179,7 @@ def with_trainings(blessed: Blessing, others: Sequence[Results]) -> Blessing:
 
     Raises:
         SpecError: the others are too few, are no whole runs of one model, have another base model
-            or developer, have weights that are there already, or did not measure a gate as the
+            or owner, have weights that are there already, or did not measure a gate as the
             blessed run did.
     """
     if len(others) < LEAST:
@@ -221,7 +221,7 @@ def _refuse_partial(other: Results) -> None:
 
 
 def _refuse_stranger(other: Results, blessed: Blessing) -> None:
-    """Raise if a run's model has another base model or developer than the blessed release.
+    """Raise if a run's model has another base model or owner than the blessed release.
 
     Differences between kinds of models would count as chance, and hide regressions.
     """
@@ -272,10 +272,10 @@ def question_digest(results: Results, finding: Finding) -> str:
 
 
 def lineage(model: AuditedModel | ModelSpec) -> str:
-    """Return a model's base model and developer as text; "" if models.yaml names no base model."""
-    if not model.base_model:
-        return ""
-    return f"{model.base_model} ({model.developer})" if model.developer else model.base_model
+    """Return a model's base model and owner on the hub as text; "" if it names no base model."""
+    if not (model.base_model and is_hub_id(model.source)):
+        return model.base_model or ""
+    return f"{model.base_model} ({model.source.partition('/')[0]})"
 
 
 def blessed_path(folder: Path, family: str) -> Path:

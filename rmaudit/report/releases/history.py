@@ -166,7 +166,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
 
 
 def group_families(runs: Sequence[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
-    """Group models into families: all into `joined`, or by `of:`, base and developer, or name.
+    """Group models into families: all into `joined`, or by `of:`, base and owner, or name.
 
     Models that one run audits are not releases of each other: each is a family of its own, unless
     models.yaml names the family (`of:`).
@@ -236,7 +236,7 @@ def _why_family(model: AuditedModel, name: str, joined: str) -> str:
         return "--family"
     if name == model.of:
         return "`of:` of models.yaml"
-    return "their base model and developer" if name == lineage(model) else "their name"
+    return "their base model and owner" if name == lineage(model) else "their name"
 
 
 def _release_family(

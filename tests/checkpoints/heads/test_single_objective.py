@@ -21,11 +21,9 @@ def labels(*names: str) -> dict[str, Any]:
     return {"hidden_size": 6, "id2label": {str(i): name for i, name in enumerate(names)}}
 
 
-def test_names_are_the_registrys_or_the_configurations_or_the_cards() -> None:
+def test_names_are_the_configurations_or_the_cards() -> None:
     """In this order; without any, an output is its number."""
     assert names(linear.NAME, labels(*WORDS), FIVE) == WORDS
-    given = {**labels(*WORDS), single_objective.NAMES: tuple("abcde")}
-    assert names(linear.NAME, given, FIVE) == tuple("abcde")
     plain = labels(*(f"LABEL_{i}" for i in range(5)))
     for config in (plain, labels("one"), labels(*"aabcd"), {"hidden_size": 6}):
         assert names(linear.NAME, config, FIVE) == tuple("01234")
@@ -62,10 +60,3 @@ def test_an_objective_is_asked_for_by_its_name_its_number_or_its_end() -> None:
             single_objective.index_of(wrong, "gated", found)
     with pytest.raises(ModelError, match="its value head gives one reward and no more"):
         single_objective.index_of("0", "value", ())
-
-
-@pytest.mark.parametrize("given", [("a", "b"), (*"abcd", "d")])
-def test_names_of_the_registry_are_as_many_as_the_outputs(given: tuple[str, ...]) -> None:
-    """Fewer, or one twice, would name another output than was meant."""
-    with pytest.raises(ModelError, match="head has 5 outputs; name each once, in order"):
-        names(linear.NAME, {"hidden_size": 6, single_objective.NAMES: given}, FIVE)

@@ -215,7 +215,7 @@ def test_no_two_families_have_one_file(tmp_path: Path) -> None:
 
 def test_a_release_is_found_by_family_name_or_lineage(tmp_path: Path) -> None:
     """`of:` before the name before the lineage; of several that fit, none is taken."""
-    based = replace(SPEC, base_model="Base", developer="Us")
+    based = replace(SPEC, source="us/rm", base_model="Base")
     run = run_of(gate(0), spec=based)
     kept = blessed(run, "ours")
     write(kept, blessed_path(tmp_path, "ours"))
@@ -229,7 +229,7 @@ def test_a_release_is_found_by_family_name_or_lineage(tmp_path: Path) -> None:
     assert found(other) == ["ours"]
     assert found(replace(other, of="theirs")) == []
     assert found(replace(SPEC, name="v2")) == []
-    assert found(replace(other, developer="Others")) == []  # they trained it from the same base
+    assert found(replace(other, source="others/rm")) == []  # they trained it from the same base
     assert find_blessed([other, replace(other, name="v8")], tmp_path) == {}  # side by side
     blessed_path(tmp_path, "theirs").write_text(blessed_path(tmp_path, "ours").read_text())
     with pytest.raises(SpecError, match="is the blessed release of ours, and v2 is of theirs"):

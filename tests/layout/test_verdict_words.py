@@ -7,7 +7,7 @@ from collections import Counter
 import jinja2
 import pytest
 
-from rmaudit.layout.judge_rewordings import SPACED, SWAPPED, rewordings
+from rmaudit.layout.verdict_words import SPACED, SWAPPED, rewordings
 
 PROMPT, ANSWER = "{{ messages[0].content }}", "{{ messages[-1]['content'] }}"
 MARKS = ("<|start|>", "<|end|>")

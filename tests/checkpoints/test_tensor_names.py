@@ -1,13 +1,51 @@
-"""The names of an adapter's tensors become those that PEFT saves, or stay as they are."""
+"""Names become those of the class, or those that PEFT saves, and nothing else is left out."""
 
 from __future__ import annotations
 
 import pytest
 
-from rmaudit.checkpoints.adapter_tensor_names import as_peft_saves
+from rmaudit.checkpoints import tensor_names
+from rmaudit.checkpoints.tensor_names import as_peft_saves
 
 A = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
 HEAD = "base_model.model.score.weight"
+NAMES = ["model.layers.0.mlp.up_proj.weight", "module.odd", "score.weight"]
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "module.",
+        "_orig_mod.",
+        "base_model.model.",
+        "module._orig_mod.",
+        "_orig_mod.module.base_model.model.",
+        "base_model.model.module.base_model.model.",
+    ],
+)
+def test_a_prefix_of_all_names_is_left_out(prefix: str) -> None:
+    """However it is nested; a part of one name that is called like a wrapper stays."""
+    found = tensor_names.plain([prefix + name for name in NAMES])
+
+    assert found == {name: prefix + name for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [NAMES, ["module.score.weight", "model.norm.weight"], ["a._orig_mod.b", "a.b"], []],
+    ids=["none", "of one name", "two would be the same", "no names"],
+)
+def test_other_names_stay(names: list[str]) -> None:
+    """A prefix of some names only is no wrapper's."""
+    assert tensor_names.plain(names) == {name: name for name in names}
+    assert tensor_names.key_mapping(names) == {}
+
+
+def test_a_compiled_layer_is_the_layer() -> None:
+    """Compiled within a wrapped model, too."""
+    names = ["module.model.layers.0._orig_mod.mlp.weight", "module.model.norm.weight"]
+
+    assert [*tensor_names.plain(names)] == ["model.layers.0.mlp.weight", "model.norm.weight"]
 
 
 @pytest.mark.parametrize(
