@@ -110,16 +110,17 @@ def _markup(told: terminal.Line) -> dict[str, bool]:
 
 def _screen_of_terminal(config: pytest.Config) -> terminal.Screen:
     """Return the terminal's width, its symbols of outcomes, and a function to find audit pages."""
+    from rmaudit.report.summary import MARKS
     from rmaudit.report.writers import terminal
 
     writer, here = config.get_terminal_writer(), config.invocation_params.dir
     encoding = getattr(getattr(writer, "_file", None), "encoding", None) or "utf-8"
     try:
-        "".join(terminal.MARKS.values()).encode(encoding)
+        "".join(MARKS.values()).encode(encoding)
     except (UnicodeEncodeError, LookupError):
         marks = terminal.ASCII
     else:
-        marks = terminal.MARKS
+        marks = MARKS
 
     def read_on(audit: str) -> str:
         page = _PAGES / f"{audit}.md"

@@ -92,7 +92,7 @@ def test_a_clear_regression_blocks_inside_the_bound(run: Run, tmp_path: Path) ->
     assert "high[greatest] regressed against the blessed release of 20" in results.verdict.why
     assert replay(results, Policy(), TODAY).verdict == results.verdict
     page, summary = ((path / name).read_text() for name in ("index.html", "summary.md"))
-    assert "1 of 2 gates passes, 1 regressed" in page
+    assert "2 gates: 1 pass, 1 regressed" in page
     for text in (page, summary):
         assert "1 regressed" in text
         assert "Ana" in text

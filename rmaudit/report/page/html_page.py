@@ -32,6 +32,7 @@ from rmaudit.report.page.template_files import TEMPLATES, part, template
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import addressed, block, line, visible
+from rmaudit.report.summary import count_gates
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import SMALL_PRINT, of_run
 from rmaudit.verdicts.verdict_wording import overrides
@@ -135,8 +136,8 @@ def render(results: Results) -> str:
         names=names,
         tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
         models=models,
-        columns=scorecard.columns(row for row in every if row.gates),
-        others=scorecard.columns(row for row in every if not row.gates),
+        columns=scorecard.columns(row for row in every if row.decides),
+        others=scorecard.columns(row for row in every if not row.decides),
         compared=charts.between(results.models, results.findings, results.comparison),
     )
     return charts.compiled(page)
@@ -209,10 +210,10 @@ def _model(
         "outcome": outcome,
         "mark": mark,
         "words": words,
-        "gates": verdict_box.gates_in_words(rows),
+        "gates": count_gates(rows),
         "rows": rows,
         "by_audit": {row.audit: row for row in rows},
-        "outside": sum(row.result == "fail" for row in rows if not row.gates),
+        "outside": sum(row.result == "fail" for row in rows if not row.decides),
         "caveats": common,
         "own_caveats": caveats,
         "simulators": {

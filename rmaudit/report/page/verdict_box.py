@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,11 +16,11 @@ from rmaudit.report.page.number_format import (
     standard_errors_beyond,
     value,
 )
-from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
 from rmaudit.report.results_document import Results, Run
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
+from rmaudit.report.summary import Missing, Row, count_gates, missing
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
 from rmaudit.verdicts.findings import Finding, slipped
-from rmaudit.verdicts.run_verdict import REGRESSED, Outcome, blocked_as, what_gates_tested
+from rmaudit.verdicts.run_verdict import Outcome, what_gates_tested
 from rmaudit.verdicts.verdict_wording import COMPETENCE, OUTDATED, advice, excuse
 
 WORDS = {
@@ -39,7 +38,7 @@ _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first
 class Failure:
     """Line of the verdict box: an audit that blocks or is accepted, its values, who accepts it."""
 
-    row: ScorecardRow
+    row: Row
     model: str
     says: list[tuple[str, str]]
     """Each such finding: the name of its prompt, and what was measured."""
@@ -63,19 +62,19 @@ class Box:
     """What the gates looked at, and what none can tell; "" where nothing was measured."""
     blocking: list[Failure]
     accepted: list[Failure]
-    undecided: list[ScorecardRow]
+    undecided: list[Row]
     """Rows of gates whose data show neither harm nor its absence."""
-    informs: list[ScorecardRow]
+    informs: list[Row]
     """Rows that fail and block nothing, for they inform."""
     gaps: list[str]
     missing: list[Missing]
-    doubted: list[ScorecardRow]
+    doubted: list[Row]
     """Rows whose pass may mean that the model prefers nothing."""
     competence: list[str]
     """Titles of the gates that would show that it prefers something."""
 
 
-def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
+def verdict(results: Results, rows: Sequence[Row]) -> Box:
     """Return the verdict box of a run, from the rows of all its models."""
     outcome = results.verdict.outcome
     mark, words = in_words(outcome, rows)
@@ -84,20 +83,20 @@ def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
         mark,
         words,
         advice(outcome, results.findings, lambda finding: finding.title),
-        gates_in_words(rows),
+        count_gates(rows),
         what_gates_tested(results.findings),
         _failures(rows, Effect.BLOCKS),
         _failures(rows, Effect.ACCEPTED),
-        [row for row in rows if row.gates and row.result is Result.NOT_DECIDED],
-        [row for row in rows if not row.gates and row.result is Result.FAIL],
+        [row for row in rows if row.decides and row.result is Result.NOT_DECIDED],
+        [row for row in rows if not row.decides and row.result is Result.FAIL],
         list(results.run.gaps),
-        missing(f for row in rows if row.gates for f in row.findings if not f.blocks),
-        [row for row in rows if row.doubt and row.gates],
+        missing(f for row in rows if row.decides for f in row.findings if not f.blocks),
+        [row for row in rows if row.doubt and row.decides],
         list(dict.fromkeys(row.title for row in rows if row.audit in COMPETENCE)),
     )
 
 
-def _failures(rows: Sequence[ScorecardRow], effect: Effect) -> list[Failure]:
+def _failures(rows: Sequence[Row], effect: Effect) -> list[Failure]:
     """Return a line for each row with findings of `effect`, such as blocks; the clearest first."""
     own = [(row, [f for f in row.findings if f.effect is effect]) for row in rows]
     failing = sorted(
@@ -121,7 +120,7 @@ def _clearest(finding: Finding) -> tuple[int, float]:
     return side, -standard_errors_beyond(finding)
 
 
-def _line(row: ScorecardRow, findings: Sequence[Finding], effect: Effect) -> Failure:
+def _line(row: Row, findings: Sequence[Finding], effect: Effect) -> Failure:
     shown = [f.estimate.evidence for f in findings if f.estimate and f.estimate.evidence]
     example = next(filter(None, (each.example() for each in shown)), "")
     if len(example) > _LONGEST:
@@ -195,48 +194,13 @@ def _unsure(finding: Finding) -> str:
     return "outside, but with so many gates that may be chance (Holm)"
 
 
-def in_words(outcome: Outcome, rows: Sequence[ScorecardRow]) -> tuple[str, str]:
+def in_words(outcome: Outcome, rows: Sequence[Row]) -> tuple[str, str]:
     """Return the verdict as a sign and words, such as `Passes, with 2 accepted exceptions`."""
     mark, words = WORDS[outcome]
     n = sum(row.effect is Effect.ACCEPTED for row in rows)
     if outcome is Outcome.PASSES and n:
         words += f", with {n} accepted exception{'' if n == 1 else 's'}"
     return mark, words
-
-
-def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
-    """Count the gates, such as `4 of 7 gates pass, 1 fails, 2 do not pass but are accepted`.
-
-    Gates that the run did not ask for are counted apart, for they decide nothing.
-    """
-    every = [row for row in rows if row.findings[0].severity is Severity.GATE]
-    gates = [row for row in every if row.asked]
-    counts = Counter(_status(row) for row in gates)
-    if not gates:
-        return "No gate was asked for" if every else "No audit gates"
-    said = {
-        "fail": ("fails", "fail"),
-        REGRESSED: ("regressed", "regressed"),
-        "unsure": ("is unsure", "are unsure"),
-        "not decided": ("is not decided", "are not decided"),
-        "accepted": ("does not pass but is accepted", "do not pass but are accepted"),
-        "not run": ("was not measured", "were not measured"),
-    }
-    parts = [
-        f"{counts[each]} {one if counts[each] == 1 else many}"
-        for each, (one, many) in said.items()
-        if counts[each]
-    ]
-    first = f"{counts['pass']} of {len(gates)} gates {'passes' if counts['pass'] == 1 else 'pass'}"
-    free = len(every) - len(gates)
-    more = f"; {free} more {'was' if free == 1 else 'were'} not asked for" if free else ""
-    return ", ".join([first, *parts]) + more
-
-
-def _status(row: ScorecardRow) -> str:
-    if any(f.blocks and blocked_as(f) == REGRESSED for f in row.findings):
-        return str(row.result) if row.result is Result.FAIL else REGRESSED
-    return "accepted" if row.effect is Effect.ACCEPTED else str(row.result)
 
 
 def ran(run: Run) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import results_reader
-from rmaudit.report.page import number_format, scorecard
+from rmaudit.report.page import number_format
 from rmaudit.report.page.html_page import environment
 from rmaudit.report.page.template_files import template
 from rmaudit.report.releases.blessed_release import lineage
@@ -24,6 +24,7 @@ from rmaudit.report.releases.finding_comparison import (
 )
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.report.safe_text import line
+from rmaudit.report.summary import MARKS
 from rmaudit.verdicts.estimates_and_bounds import Severity
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import of_run
@@ -76,7 +77,7 @@ class Point:
         """Return the result's mark and the value, for a cell of the table; "" without a finding."""
         if self.finding is None:
             return ""
-        mark = scorecard.MARKS[self.finding.result]
+        mark = MARKS[self.finding.result]
         return f"{mark} {number_format.value(self.finding)}".strip()
 
     @property

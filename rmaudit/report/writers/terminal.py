@@ -5,7 +5,6 @@ It fits the screen. The whole table of findings stands above it where somebody a
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,36 +12,23 @@ from dataclasses import dataclass, field
 
 from rmaudit.report.page.number_format import bound_in_words, interval, value
 from rmaudit.report.safe_text import addressed, line, log
-from rmaudit.report.writers.audit_rows import AuditRow, count_gates, rows, values
+from rmaudit.report.summary import MARKS, Row, count_gates, missing, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict, what_gates_tested
 from rmaudit.verdicts.verdict_wording import (
     advice,
-    doubt,
     excuse,
-    incompetent,
     nulls_in_words,
     overrides,
     reasons,
     tallied,
 )
 
-MARKS = {
-    "blocks": "✗",
-    "unsure": "?",
-    "accepted": "~",
-    "pass": "✓",
-    "not decided": "○",
-    "not run": "–",
-    "": " ",
-}
-ASCII = dict(zip(MARKS, "x?~+o- ", strict=True))  # for a terminal that has no others
-_COLOURS = {"blocks": "red", "unsure": "yellow", "pass": "green"}
+ASCII = dict(zip(MARKS, "x?~+o-", strict=True))  # for a terminal that has no others
+_COLOURS = {"fail": "red", "unsure": "yellow", "pass": "green"}
 _OUTCOMES = {Outcome.FAILS: "red", Outcome.PASSES: "green"}  # the others are yellow
 _INDENT = "    "
-_ANY = "\0"  # in a reason, for the name of a model
-_GET = "; get it with: "  # as `ReferenceMissing` says it
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +68,7 @@ class Screen:
 
 def quiet(findings: Sequence[Finding], verdict: RunVerdict) -> Line:
     """Summarize a run in a line, such as `rmaudit: FAILS: 8 gates: 7 pass, 1 fail (blocks)`."""
-    said = f"rmaudit: {verdict.headline}: {count_gates(rows(findings))}"
+    said = f"rmaudit: {verdict.headline}: {count_gates(summarize(findings))}"
     return Line(log(line(said)), _OUTCOMES.get(verdict.outcome, "yellow"))
 
 
@@ -97,7 +83,7 @@ def summary(
     A run of one model has a line for each audit, a run of several models a line for each model.
     Audits that were not measured are grouped by reason.
     """
-    screen, every = screen or Screen(), rows(findings)
+    screen, every = screen or Screen(), summarize(findings)
     models = list(dict.fromkeys(finding.model for finding in findings))
     colour = _OUTCOMES.get(verdict.outcome, "yellow")
     head = screen.told(verdict.headline, count_gates(every))
@@ -109,70 +95,62 @@ def summary(
         lines += screen.told(f"{advice(verdict.outcome, findings)}.")
     elif not any(finding.estimate for finding in findings):
         lines += screen.told("nothing was measured")
-    failed = incompetent(findings)
     if len(models) == 1:
-        lines += _audits(every, failed, screen)
+        lines += _audits(every, screen)
     else:
         lines += [each for name in models for each in _model(name, every, screen)]
-        lines += [each for name in failed for each in _doubtful_passes(name, failed, every, screen)]
+    lines += [each for name in models for each in _doubtful_passes(name, every, screen)]
     return [*lines, *_unmeasured(findings, screen), *_remarks(findings, every, screen)]
 
 
-def _audits(
-    every: Sequence[AuditRow], failed: Mapping[str, tuple[str, ...]], screen: Screen
-) -> Iterator[Line]:
+def _audits(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield lines on gates: blocking ones with explanations, other non-passes, then passes."""
-    gates = [row for row in every if row.gates]
+    gates = [row for row in every if row.gate]
     for row in sorted(gates, key=lambda row: not row.blocking):
         worst = row.worst
-        if worst.estimate is None or (worst.result is Result.PASS and not row.blocking):
+        if worst.estimate is None or _passes(row):
             continue
         if row.blocking:
             yield from _blocking(row, screen)
         elif worst.effect is Effect.ACCEPTED:
             yield from screen.told(
-                row.audit, f"{values(row)}, {bound_in_words(worst)}", mark="accepted"
+                row.audit, f"{_values(row)}, {bound_in_words(worst)}", mark="accepted"
             )
             yield from _accepted(worst, screen)
         elif worst.result is Result.NOT_DECIDED:
-            said = f"not decided: {values(row)}, {bound_in_words(worst)}"
+            said = f"not decided: {_values(row)}, {bound_in_words(worst)}"
             yield from screen.told(row.audit, said, mark="not decided")
         else:
-            said = f"{values(row)}, {bound_in_words(worst)}; it does not block here"
+            said = f"{_values(row)}, {bound_in_words(worst)}; it does not block here"
             yield from screen.told(row.audit, said, mark="unsure")
     if not gates:
         yield from _informational(every, screen)
-    passed = [row for row in gates if row.worst.result is Result.PASS and not row.blocking]
-    certain = [row.audit for row in passed if not doubt(row.worst, failed)]
+    certain = [row.audit for row in gates if _passes(row) and not row.doubt]
     if certain:
         yield from screen.told(", ".join(certain), mark="pass")
-    for name in failed:
-        yield from _doubtful_passes(name, failed, passed, screen)
 
 
-def _informational(every: Sequence[AuditRow], screen: Screen) -> Iterator[Line]:
+def _passes(row: Row) -> bool:
+    return row.result is Result.PASS and not row.blocking
+
+
+def _informational(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield a line on each informational audit: of a run without gates these are the results."""
     for row in every:
         worst = row.worst
         if worst.estimate is not None:
             mark = worst.result if worst.result in (Result.PASS, Result.NOT_DECIDED) else "unsure"
-            said = f"{worst.result}: {values(row)}, {bound_in_words(worst)}; it is informational"
+            said = f"{worst.result}: {_values(row)}, {bound_in_words(worst)}; it is informational"
             yield from screen.told(row.audit, said, mark=mark)
 
 
-def _doubtful_passes(
-    model: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
-) -> Iterator[Line]:
+def _doubtful_passes(model: str, every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield a line on a model's gates whose pass may only mean that it has no preferences."""
-    why = {
-        row.audit: doubt(row.worst, failed)
-        for row in rows
-        if row.gates and row.worst.model == model and not row.blocking
-    }
-    audits = [audit for audit, said in why.items() if said]
-    if audits:
-        said = f"{', '.join(audits)}: {'pass' if len(audits) > 1 else 'passes'}"
-        yield from screen.told(f"{said}, but {why[audits[0]]}", mark="unsure")
+    own = [row for row in every if row.gate and row.doubt and row.model == model and _passes(row)]
+    if own:
+        audits = ", ".join(row.audit for row in own)
+        said = f"{audits}: pass{'' if len(own) > 1 else 'es'}, but {own[0].doubt}"
+        yield from screen.told(said, mark="unsure")
 
 
 def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
@@ -186,15 +164,15 @@ def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
     yield from screen.told(_short(said, screen), indent=_INDENT)
 
 
-def _blocking(row: AuditRow, screen: Screen) -> Iterator[Line]:
+def _blocking(row: Row, screen: Screen) -> Iterator[Line]:
     """Yield lines on a blocking audit: its values, the bound, what it means, where to read on.
 
     The blocking prompts are named if other prompts of the audit do not block.
     """
     worst, some = row.worst, row.blocking
     which = f" (blocks: {', '.join(f.prompt for f in some)})" if some != row.findings else ""
-    mark = "unsure" if worst.result is Result.UNSURE else "blocks"
-    yield from screen.told(row.audit, f"{values(row)}, {bound_in_words(worst)}{which}", mark=mark)
+    mark = "unsure" if worst.result is Result.UNSURE else "fail"
+    yield from screen.told(row.audit, f"{_values(row)}, {bound_in_words(worst)}{which}", mark=mark)
     if worst.result is not Result.PASS:
         how = "not established" if worst.result is Result.UNSURE else "does not hold"
         yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
@@ -204,38 +182,33 @@ def _blocking(row: AuditRow, screen: Screen) -> Iterator[Line]:
         yield from screen.told(f"read on: {place}", indent=_INDENT)
 
 
-def _model(name: str, every: Sequence[AuditRow], screen: Screen) -> Iterator[Line]:
+def _model(name: str, every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield a model's line of the summary: its gates counted by result, and those that block."""
-    own = [row for row in every if row.findings[0].model == name]
-    gates = [row for row in own if row.gates]
+    own = [row for row in every if row.model == name]
+    gates = [row for row in own if row.gate]
     stops = [row for row in own if row.blocking]
-    unsure = all(row.worst.result is Result.UNSURE for row in stops)
-    lost = any(row.worst.result is Result.NOT_RUN for row in gates if row.asked)
-    mark = ("unsure" if unsure else "blocks") if stops else "not run" if lost else "pass"
+    unsure = all(row.result is Result.UNSURE for row in stops)
+    lost = any(row.result is Result.NOT_RUN for row in gates if row.asked)
+    mark = ("unsure" if unsure else "fail") if stops else "not run" if lost else "pass"
     names = f"; blocks: {', '.join(row.audit for row in stops)}" if stops else ""
     yield from screen.told(name, f"{count_gates(own)}{names}", mark=mark)
 
 
 def _unmeasured(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
     """Yield lines on audits without a number, grouped by reason, and how to measure them."""
-    groups: dict[tuple[bool, str], list[Finding]] = {}
-    for finding in findings:
-        if finding.result is Result.NOT_RUN and not _not_asked(finding):
-            reason = _without_model_name(
-                finding.reason.removeprefix(f"{finding.model}: "), finding.model
-            )
-            groups.setdefault((not finding.blocks, addressed(reason)), []).append(finding)
-    for (free, reason), group in sorted(groups.items(), key=lambda each: each[0][0]):
-        audits = dict.fromkeys(finding.audit for finding in group)
-        models = {finding.model for finding in group}
-        of = f" (of {len(models)} models)" if len(models) > 1 else ""
-        name = models.pop() if len(models) == 1 else "NAME"
-        why, get, way = reason.replace(_ANY, name).partition(_GET)
-        word = "not asked for" if all(f.verdict is Verdict.NA for f in group) else "not run"
-        said = f"{word}{get}{way}" if get else why if "not run" in why else f"{word}: {why}"
-        mark = "not run" if free else "blocks"
+    for each in missing(finding for finding in findings if not _not_asked(finding)):
+        audits = dict.fromkeys(finding.audit for finding in each.findings)
+        of = f" (of {len(each.models)} models)" if len(each.models) > 1 else ""
+        word = "not run" if each.asked else "not asked for"
+        command = each.how and not each.how.startswith("name one with ")
+        if command:
+            said = f"{word}; get it with: {addressed(each.how)}"
+        else:
+            said = "; ".join(filter(None, (each.why, each.how)))
+            said = said if "not run" in said else f"{word}: {said}"
+        mark = "fail" if each.findings[0].blocks else "not run"
         yield from screen.told(f"{', '.join(audits)}{of}: {said}", mark=mark)
-        yield from screen.told(why, indent=_INDENT) if get else ()
+        yield from screen.told(each.why, indent=_INDENT) if command else ()
 
 
 def _not_asked(finding: Finding) -> bool:
@@ -243,17 +216,10 @@ def _not_asked(finding: Finding) -> bool:
     return finding.verdict is Verdict.NA and finding.severity is Severity.INFO
 
 
-def _without_model_name(reason: str, model: str) -> str:
-    """Replace the model's name in a reason by a placeholder, so that equal reasons group."""
-    return re.sub(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", _ANY, reason)
-
-
-def _remarks(
-    findings: Sequence[Finding], every: Sequence[AuditRow], screen: Screen
-) -> Iterator[Line]:
+def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield remarks: informational audits, null controls that pass, waivers and overrides."""
     informs = [
-        row for row in every if not row.gates and (row.worst.estimate or _not_asked(row.worst))
+        row for row in every if not row.gate and (row.worst.estimate or _not_asked(row.worst))
     ]
     if informs:
         yield from screen.told(_informs(informs))
@@ -272,7 +238,7 @@ def _remarks(
         yield from screen.told(f"not as declared: {', '.join(changed)}")
 
 
-def _informs(informs: Sequence[AuditRow]) -> str:
+def _informs(informs: Sequence[Row]) -> str:
     """Count informational audits, such as `9 informational: 8 pass, 1 fail (funnel)`."""
     parts = []
     for result in (Result.PASS, Result.FAIL, Result.UNSURE, Result.NOT_DECIDED):
@@ -290,6 +256,13 @@ def _short(text: str, screen: Screen) -> str:
     text = line(text)
     room = max(screen.width - len(_INDENT), 20)
     return text if len(text) <= room else f"{text[: room - 3].rstrip()}..."
+
+
+def _values(row: Row) -> str:
+    """Return a row's estimates, such as `0.75 [0.71, 0.79]` or `greatest 0.47, best 0.58`."""
+    if len(row.findings) == 1:
+        return f"{value(row.findings[0])} {interval(row.findings[0])}".strip()
+    return ", ".join(f"{f.prompt} {value(f) or f.result}" for f in row.findings)
 
 
 def table(findings: Sequence[Finding]) -> list[Line]:

@@ -27,7 +27,7 @@ def test_gates_come_first_and_among_them_blockers_each_by_title() -> None:
         ("ours", Result.PASS, Effect.NONE),
         ("numerics", Result.PASS, Effect.INFO),
     ]
-    assert [row.gates for row in rows] == [True] * 4 + [False]
+    assert [row.decides for row in rows] == [True] * 4 + [False]
     assert [row.title for row in rows][1::2] == ["Adversarial strings", "Ours"]
 
 
@@ -40,18 +40,6 @@ def test_anchors_are_the_audits_names_and_never_twice() -> None:
     ]
     two = [found(0, 1, audit="a", model=model) for model in ("M", "N<>")]
     assert list(scorecard.anchors(two, ["M", "N<>"], ()).values()) == ["a--M", "a--N-"]
-
-
-def test_a_reason_that_differs_by_the_models_name_is_said_once() -> None:
-    """With all models that it holds for."""
-    lost = [
-        gap(f"{model}: no data; get it with: pytest audits --model {model}", model=model, audit="a")
-        for model in ("M", "N")
-    ]
-
-    (said,) = scorecard.missing(lost)
-    assert (said.why, said.how) == ("no data", "pytest audits --model NAME")
-    assert said.models == ("M", "N")
 
 
 def with_caveats(audit: str, *caveats: str) -> Finding:

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import pytest
 
 from rmaudit.report.page import scorecard
-from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.page.verdict_box import Box, day, verdict
 from rmaudit.report.results_of_run import collect
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict, below
+from rmaudit.report.summary import Row
+from rmaudit.verdicts.estimates_and_bounds import Result, Severity, Verdict, below
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Control, Finding
 from tests.findings import but, estimated, found, gap, waived
@@ -27,7 +27,7 @@ REGRESSED = but(PASSES, blocks=True, regressed="regressed against the blessed re
 NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
 
 
-def rows_of(*findings: Finding) -> list[ScorecardRow]:
+def rows_of(*findings: Finding) -> list[Row]:
     """The rows of one model's findings."""
     anchors = scorecard.anchors(findings, ["toy"], ())
     return scorecard.rows(findings, anchors, scorecard.scales(findings))
@@ -45,48 +45,28 @@ def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
 
 
 @pytest.mark.parametrize(
-    ("findings", "result", "effect"),
-    [
-        ([FAILS, PASSES], Result.FAIL, Effect.BLOCKS),
-        ([PASSES, UNSURE], Result.UNSURE, Effect.BLOCKS),
-        ([ACCEPTED, UNSURE], Result.UNSURE, Effect.BLOCKS),
-        ([ACCEPTED, PASSES], Result.FAIL, Effect.ACCEPTED),
-        ([but(FAILS, blocks=False, severity=Severity.INFO)], Result.FAIL, Effect.INFO),
-        ([gap(), PASSES], Result.NOT_RUN, Effect.NONE),
-    ],
-)
-def test_a_row_has_the_result_of_what_blocks(
-    findings: Sequence[Finding], result: Result, effect: Effect
-) -> None:
-    """An accepted failure beside it decides nothing; where nothing blocks it is the worst."""
-    row = ScorecardRow(findings[0].audit, "row", tuple(findings), None)
-
-    assert (row.result, row.effect) == (result, effect)
-
-
-@pytest.mark.parametrize(
     ("findings", "words", "gates"),
     [
-        ([PASSES], "Passes", "1 of 1 gates passes"),
-        ([FAILS], "Does not pass", "0 of 1 gates pass, 1 fails"),
-        ([UNSURE], "Not established", "0 of 1 gates pass, 1 is unsure"),
-        ([gap()], "Not established", "0 of 1 gates pass, 1 was not measured"),
+        ([PASSES], "Passes", "1 gate: 1 pass"),
+        ([FAILS], "Does not pass", "1 gate: 1 fail"),
+        ([UNSURE], "Not established", "1 gate: 1 unsure"),
+        ([gap()], "Not established", "1 gate: 1 not run"),
         (
             [gap(), gap("it broke", Verdict.ERROR, audit="informs", severity=Severity.INFO)],
             "Not established",
-            "0 of 1 gates pass, 1 was not measured",
+            "1 gate: 1 not run",
         ),
-        ([gap(verdict=Verdict.NA)], "Passes", "No gate was asked for"),
-        ([REGRESSED], "Does not pass", "0 of 1 gates pass, 1 regressed"),
+        ([gap(verdict=Verdict.NA)], "Passes", "no gate; 1 not asked for"),
+        ([REGRESSED], "Does not pass", "1 gate: 1 regressed"),
         (
             [blocks("a", -3, -2), blocks("a", -3, -2, prompt="worst"), PASSES],
             "Does not pass",
-            "1 of 2 gates passes, 1 fails",
+            "2 gates: 1 pass, 1 fail",
         ),
         (
             [PASSES, but(ACCEPTED, audit="a"), gap(verdict=Verdict.NA, audit="b")],
             "Passes, with 1 accepted exception",
-            "1 of 2 gates passes, 1 does not pass but is accepted; 1 more was not asked for",
+            "2 gates: 1 pass, 1 accepted; 1 not asked for",
         ),
     ],
 )
@@ -234,9 +214,9 @@ def test_what_is_missing_is_told_with_its_name_and_how_to_get_it() -> None:
     told = box(PASSES, free, gap("no data", audit="elo", title="People"))
 
     assert told.means == "Do not release yet: one required check has no data (People)"
-    assert [(each.why, each.how, each.audits, each.opens) for each in told.missing] == [
-        ("no model", "name one with --rm-baseline NAME", ("Model agreement",), False),
-        ("no data", "", ("People",), True),
+    assert [(each.why, each.how, each.titles, each.asked) for each in told.missing] == [
+        ("no model", "name one with --rm-baseline NAME", ["Model agreement"], False),
+        ("no data", "", ["People"], True),
     ]
 
 
