@@ -6,8 +6,8 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import fields, replace
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +25,9 @@ from rmaudit.report.results_document import (
     Results,
     SweepSummary,
 )
-from rmaudit.verdicts.decision import ALPHA, blocks, judge_controls
-from rmaudit.verdicts.estimates_and_bounds import Estimate, Result, Severity, Verdict
-from rmaudit.verdicts.findings import Finding, Judgement, slipped
-from rmaudit.verdicts.run_verdict import of_run
+from rmaudit.verdicts.decision import LOST, decided_again
+from rmaudit.verdicts.estimates_and_bounds import Result
+from rmaudit.verdicts.findings import Finding, Judgement
 
 _EARLIER = "rmaudit.results/11"
 # Keys that it had of a run, what the last one had found, and of a model:
@@ -121,11 +120,9 @@ def _contradictions(results: Results) -> Iterator[str]:
     sources = {model.name: model for model in results.models}
     for i, finding in enumerate(results.findings):
         yield from _claim_faults(finding, f"findings[{i}]", sources)
-        yield from _judgement_faults(finding, f"findings[{i}]")
+        yield from _measured_faults(finding, f"findings[{i}]")
     yield from _blessed_faults(results, sources)
-    follows = of_run(results.findings, run.gaps)
-    if results.verdict != follows:
-        yield f"verdict is {quoted(str(results.verdict))}, allowed: {quoted(str(follows))}"
+    yield from _judgement_faults(results)
 
 
 def _sweep_faults(sweep: SweepSummary, where: str, results: Results) -> Iterator[str]:
@@ -159,7 +156,7 @@ def _comparison_faults(comparison: Comparison, where: str, names: list[str]) -> 
 
 
 def _blessed_faults(results: Results, models: dict[str, AuditedModel]) -> Iterator[str]:
-    """Yield contradictions about blessed (approved) releases and about regressed findings."""
+    """Yield contradictions about blessed (approved) releases."""
     for i, blessed in enumerate(results.blessed):
         if blessed.model not in models:
             allowed = _quoted_list([*models])
@@ -170,12 +167,6 @@ def _blessed_faults(results: Results, models: dict[str, AuditedModel]) -> Iterat
                 yield f"blessed[{i}].{name} is {found}, allowed: such as 2030-01-31"
         for j, earlier in enumerate(blessed.findings):
             yield from _earlier_faults(earlier, f"blessed[{i}].findings[{j}]")
-    if results.blessed or any(f.judgement.regressed for f in results.findings):
-        for i, follows in enumerate(with_regressions(results).findings):
-            said = [each.judgement.regressed for each in (results.findings[i], follows)]
-            if said[0] != said[1]:
-                was, allowed = map(quoted, said)
-                yield f"findings[{i}].judgement.regressed is {was}, allowed: {allowed}"
 
 
 def _earlier_faults(earlier: Earlier, where: str) -> Iterator[str]:
@@ -205,80 +196,41 @@ def _claim_faults(finding: Finding, where: str, models: dict[str, AuditedModel])
             yield f"{where}.judgement.{key} is {found}, allowed: {allowed}"
 
 
-def _judgement_faults(finding: Finding, where: str) -> Iterator[str]:
-    judged, estimate = finding.judgement, finding.estimate
-    if estimate is not None and {estimate.unit} != {judged.bound.unit, finding.claim.bound.unit}:
+def _measured_faults(finding: Finding, where: str) -> Iterator[str]:
+    """Yield contradictions between an estimate or a null control and what stands beside it."""
+    estimate, bound = finding.estimate, finding.judgement.bound
+    if estimate is not None and {estimate.unit} != {bound.unit, finding.claim.bound.unit}:
         allowed = quoted(finding.claim.bound.unit)
         yield f"{where}.estimate.unit is {quoted(estimate.unit)}, allowed: the bounds', {allowed}"
-        return
     if estimate is not None and finding.reason:
         yield f'{where}.reason is {quoted(finding.reason)}, allowed: "", for it was measured'
-    yield from _control_faults(finding, where)
-    expected = _expected_judgement(finding, estimate) if estimate else _unmeasured_judgement(judged)
-    for key in ("verdict", "p", "detectable", "p_holm", "known", "waiver", "reason"):
-        if not _same_value(getattr(judged, key), getattr(expected, key)):
-            found, follows = (quoted(str(getattr(of, key))) for of in (judged, expected))
-            what = f"allowed: {follows}, which follows from the estimate and the bound"
-            yield f"{where}.judgement.{key} is {found}, {what}"
-    alone = judged
-    if estimate is not None and judged.bound.judge(estimate) is Verdict.FAIL:
-        alone = replace(judged, verdict=Verdict.FAIL)  # as it was before its run was looked at
-    holds = judged.waiver is not None and judged.waiver.holds
-    if judged.blocks != (blocks(alone) or (bool(judged.regressed) and not holds)):
-        stands = f"{judged.verdict} and {judged.severity}"
-        yield f"{where}.judgement.blocks is {judged.blocks}, which no policy says of {stands}"
-
-
-def _unmeasured_judgement(judged: Judgement) -> Judgement:
-    """Return the judgement as a finding without an estimate must have it: no p value, no waiver."""
-    lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
-    return replace(
-        judged,
-        verdict=judged.verdict if lost else Verdict.ERROR,
-        p=None,
-        p_holm=None,
-        detectable=None,
-        waiver=None,
-        known="",
-        reason="",
-    )
-
-
-def _control_faults(finding: Finding, where: str) -> Iterator[str]:
-    """Yield contradictions about null controls: missing numbers or reason, or a wrong verdict."""
-    follow = judge_controls(finding.controls, finding.judgement.bound)
     for name, control in finding.controls.items():
-        place, found = f"{where}.controls[{quoted(name)}]", control.verdict
+        place, lost = f"{where}.controls[{quoted(name)}]", control.verdict in LOST
         numbers = [n for n in (control.low, control.value, control.high) if n is not None]
-        lost = found in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
         if bool(control.reason) != lost or len(numbers) != (0 if lost else 3):
-            yield f"{place} is {found}, allowed: three numbers, or none and a reason"
+            yield f"{place} is {control.verdict}, allowed: three numbers, or none and a reason"
         elif numbers != sorted(numbers):
             yield f"{place} has low, value, high = {numbers}, allowed: numbers that rise"
-        elif found is not follow[name].verdict:
-            yield f"{place}.verdict is {found}, allowed: {follow[name].verdict}, by the bound"
 
 
-def _expected_judgement(finding: Finding, estimate: Estimate) -> Judgement:
-    """Return the judgement (verdict, p values, reason) that a bound and an estimate imply."""
-    judged = finding.judgement
-    alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
-    if judged.severity is not Severity.GATE:
-        p_holm = None
-    elif p_holm is not None and not p - _CLOSE <= p_holm <= 1:
-        p_holm = p
-    chance = alone is Verdict.FAIL and p_holm is not None and p_holm > ALPHA * (1 + _CLOSE)
-    through = ""
-    if alone is Verdict.PASS:
-        through = slipped(finding.controls, estimate, judged.bound)
-    return replace(
-        judged,
-        verdict=Verdict.INCONCLUSIVE if chance or through else alone,
-        p=p,
-        p_holm=p_holm,
-        detectable=estimate.detectable,
-        reason=(judged.reason or "by chance") if chance else through,
-    )
+def _judgement_faults(results: Results) -> Iterator[str]:
+    """Yield what is said of findings and does not follow from what was measured."""
+    again = with_regressions(replace(results, findings=tuple(decided_again(results.findings))))
+    pairs = list(zip(results.findings, again.findings, strict=True))
+    for i, (finding, follows) in enumerate(pairs):
+        for name, control in follows.controls.items():
+            if (found := finding.controls[name].verdict) is not control.verdict:
+                place = f"findings[{i}].controls[{quoted(name)}].verdict"
+                yield f"{place} is {found}, allowed: {control.verdict}, by the bound"
+    # What makes others wrong is named first: a p those of Holm, a regression what blocks.
+    keys = ["p", "detectable", "regressed", *(field.name for field in fields(Judgement))]
+    for key, (i, judged) in product(keys, enumerate(pairs)):
+        said, allowed = (getattr(finding.judgement, key) for finding in judged)
+        if not _same_value(said, allowed):
+            what = f"allowed: {quoted(str(allowed))}, which follows from the estimate"
+            yield f"findings[{i}].judgement.{key} is {quoted(str(said))}, {what} and the bound"
+    if results.verdict != again.verdict:
+        yield f"verdict is {quoted(str(results.verdict))}, allowed: {quoted(str(again.verdict))}"
 
 
 def _same_value(found: object, expected: object) -> bool:

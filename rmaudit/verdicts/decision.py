@@ -23,6 +23,7 @@ from rmaudit.verdicts.findings import (
 from rmaudit.verdicts.verdict_policy import Policy, Waiver, rule_for
 
 ALPHA = 0.05  # of a false FAIL, over all gating findings of a model
+LOST = (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)  # without an estimate
 WARN_DAYS = 14  # before a waiver ends
 _WIDEST = 2  # beyond the bound as the accepted effect: the furthest that an interval may reach
 _ROUNDING = 1e-9  # an interval that ends at the bound has a p of ALPHA, but for this
@@ -62,7 +63,43 @@ def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Fin
     Whether a finding keeps the run from passing (`blocks`) is decided before that correction, from
     the finding alone, so that the tests of a run and the run itself never disagree.
     """
-    judged = [alone(finding, policy, today) for finding in findings]
+    return _settled([alone(finding, policy, today) for finding in findings])
+
+
+def decided_again(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings as their estimates, bounds and severities judge them: equal, if all is well.
+
+    What only models.yaml and the day of the run know is taken from them: what is known, the waiver,
+    and who set the bound; of an audit that was not measured there is none of it. Who was judged
+    alone has no p of Holm's.
+    """
+    judged = [_alone_again(finding) for finding in findings]
+    tested = [i for i, finding in enumerate(findings) if finding.judgement.p_holm is not None]
+    for i, finding in zip(tested, _settled([judged[i] for i in tested]), strict=True):
+        judged[i] = finding
+    return judged
+
+
+def _alone_again(finding: Finding) -> Finding:
+    said, none = finding.judgement, finding.estimate is None
+    verdict = Verdict.ERROR if none and said.verdict not in LOST else said.verdict
+    claim = replace(finding.claim, bound=said.bound, severity=said.severity)
+    given = replace(finding, claim=claim, judgement=replace(said, verdict=verdict))
+    again = alone(given, Policy(), date.min)
+    judgement = replace(
+        again.judgement,
+        bound_by=said.bound_by,
+        severity_by=said.severity_by,
+        known="" if none else said.known,
+        waiver=None if none else said.waiver,
+        unexcused=said.unexcused,
+    )
+    judgement = replace(judgement, blocks=blocks(judgement))
+    return replace(again, claim=finding.claim, judgement=judgement)
+
+
+def _settled(judged: list[Finding]) -> list[Finding]:
+    """Return findings that were judged alone after Holm's correction among those of each model."""
     places: dict[str, list[int]] = {}
     for i, finding in enumerate(judged):
         places.setdefault(finding.model, []).append(i)
