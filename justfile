@@ -36,7 +36,7 @@ audit *args:
 
 # Write docs/results.schema.json anew, after a type of results.json was changed.
 schema:
-    python -m rmaudit.report.results_schema > docs/results.schema.json.new || (rm docs/results.schema.json.new; false)
+    python -m scripts.results_schema > docs/results.schema.json.new || (rm docs/results.schema.json.new; false)
     mv docs/results.schema.json.new docs/results.schema.json
 
 # Write the table of docs/options.md and the signature of rmaudit.run, after rmaudit/runs/run_options.py was changed.

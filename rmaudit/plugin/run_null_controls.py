@@ -19,7 +19,7 @@ from rmaudit.errors import NoBase, NotAsked, RmauditError
 from rmaudit.plugin.collection import Audited, left_out
 from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.pytest_options import options_of
-from rmaudit.plugin.session import SESSION, ControlsKey
+from rmaudit.plugin.session import SESSION
 from rmaudit.runs.audit_case import Case
 from rmaudit.runs.fixture_registry import shared
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
@@ -51,8 +51,8 @@ def controls(
     vocabulary = _digest_of_tokens(sweep, audit, session.digests)
     of_base = BASE in audit.declaration.stops and audit.spec.base is not None
     common = all(map(shared, given)) and not of_base
-    model = "" if common else audit.spec.name
-    key = ControlsKey(audit.declaration, vocabulary, audit.prompt, audit.spec.trained_on, model)
+    model = "" if common else audit.spec.name  # or else models of one vocabulary share them
+    key = (audit.declaration, vocabulary, audit.prompt, audit.spec.trained_on, model)
     if key not in session.controls:
         session.controls[key] = _tried(item, audit, given, sweep, vocabulary)
     return session.controls[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -25,7 +25,6 @@ from rmaudit.interrupts import TERMINATED, Terminated
 from rmaudit.plugin.pytest_options import RM_MODEL, cache_folder, options_of, planner_of, store_of
 from rmaudit.plugin.selected_audits import SelectedAudits
 from rmaudit.runs.audit_case import Memory, RunSettings
-from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.run_verdict import RunVerdict
 from rmaudit.verdicts.verdict_policy import Policy
@@ -33,21 +32,6 @@ from rmaudit.verdicts.verdict_policy import Policy
 if TYPE_CHECKING:
     from rmaudit.report.releases.blessed_release import Blessing
     from rmaudit.report.results_document import Results
-
-
-@dataclass(frozen=True, slots=True)
-class ControlsKey:
-    """Key of null controls' results: everything that those results depend on.
-
-    `vocabulary` is a hash of the tokens that were swept, "" for an audit without a sweep; `model`
-    is "" for an audit whose fixtures are the same for all models of one vocabulary.
-    """
-
-    declaration: Declaration
-    vocabulary: str
-    prompt: str
-    trained_on: str | None
-    model: str
 
 
 @dataclass(slots=True)
@@ -62,7 +46,7 @@ class Session:
     error: str = ""  # why no models could be found for the names that were given
     options: RunSettings | None = None
     memory: Memory = field(default_factory=Memory)
-    controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
+    controls: dict[Hashable, Mapping[str, Control]] = field(default_factory=dict)  # by all of it
     digests: dict[str, str] = field(default_factory=dict)  # of swept tokens, by keys and words
     plan: SelectedAudits = field(default_factory=SelectedAudits)
     words: tuple[str, ...] = ()  # what the selected audits name, for a sample

@@ -14,71 +14,23 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from annotated_types import Ge, MaxLen, MinLen
 from numpy.typing import NDArray
 
 from rmaudit.errors import ResultsError
+from rmaudit.report.results_document import (
+    Packed,
+    PackedTexts,
+    PackedVocabulary,
+    SweepSummary,
+)
 
-ENCODING: Literal["planes+zlib+base64"] = "planes+zlib+base64"
 _TYPES = {"int32": "<i4", "uint32": "<u4", "float32": "<f4", "uint8": "<u1"}
 REDO = "copy the file anew, or run the audits again"
 _LARGEST = 2**31  # bytes of an array
-
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """An array of numbers as text: all first bytes, all second, ... (planes), zlib, base64."""
-
-    type: Literal["int32", "uint32", "float32", "uint8"]
-    n: Annotated[int, Ge(0)]
-    encoding: Literal["planes+zlib+base64"]
-    sha256: Annotated[str, MinLen(64), MaxLen(64)]
-    """Of the bytes before planes."""
-    data: str
-
-
-@dataclass(frozen=True, slots=True)
-class PackedTexts:
-    """Packed texts: the UTF-8 bytes of all (a lone surrogate as three), and the length of each."""
-
-    lengths: Packed
-    """The bytes of each."""
-    utf8: Packed
-
-
-@dataclass(frozen=True, slots=True)
-class PackedVocabulary:
-    """A packed vocabulary: each token's id, its decoded text, and how the tokenizer spells it."""
-
-    ids: Packed
-    texts: PackedTexts
-    pieces: PackedTexts | None
-    """The tokens as the tokenizer has them; null where these are the texts."""
-
-
-class Swept(Protocol):
-    """Interface of a sweep's summary: the fields that are needed to unpack its scores."""
-
-    @property
-    def key(self) -> str:
-        """Return the key of the sweep's stored scores."""
-
-    @property
-    def prompt(self) -> str:
-        """Return the prompt's name."""
-
-    @property
-    def vocabulary(self) -> str | None:
-        """Return the digest of the sweep's vocabulary; None without scores."""
-
-    @property
-    def scores(self) -> Packed | None:
-        """Return every token's score, packed; None without scores."""
 
 
 def add_vocabulary(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary]) -> str:
@@ -99,7 +51,7 @@ def scores(frame: pd.DataFrame) -> Packed:
     return pack(frame["score"].to_numpy(np.float32))
 
 
-def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.DataFrame:
+def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: SweepSummary) -> pd.DataFrame:
     """Unpack a sweep to a DataFrame with the columns token_id, token, text and score.
 
     Raises:
@@ -112,7 +64,7 @@ def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.Data
     return found.assign(score=scores_of(sweep, len(found)))
 
 
-def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
+def scores_of(sweep: SweepSummary, n: int) -> NDArray[np.float32]:
     """Return the score of each of the `n` rows of a vocabulary, shape (n,), NaN if unscored.
 
     Raises:
@@ -156,7 +108,7 @@ def spelled(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(text=pd.Series(texts, index=frame.index, dtype="str"))
 
 
-def where(sweep: Swept) -> str:
+def where(sweep: SweepSummary) -> str:
     """Name a sweep for an error message, such as `sweep 0123456789ab ('best')`."""
     return f"sweep {sweep.key[:12]} ({sweep.prompt!r})"
 
@@ -165,7 +117,9 @@ def pack(values: NDArray[Any]) -> Packed:
     """Pack an array, shape (n,), of type int32, uint32, float32 or uint8."""
     kind: Any = values.dtype.name  # one of the four
     raw = np.ascontiguousarray(values, dtype=_TYPES[kind])
-    return Packed(kind, len(raw), ENCODING, hashlib.sha256(raw.tobytes()).hexdigest(), press(raw))
+    return Packed(
+        kind, len(raw), "planes+zlib+base64", hashlib.sha256(raw.tobytes()).hexdigest(), press(raw)
+    )
 
 
 def press(values: NDArray[Any]) -> str:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from annotated_types import Ge, MinLen
+from annotated_types import Ge, MaxLen, MinLen
 
 from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.measures.differences_of_estimates import Interval
 from rmaudit.models.recorded_model import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import json_codec
-from rmaudit.report.packed_scores import Packed, PackedVocabulary
 from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
@@ -92,6 +91,37 @@ class Run:
             return ""
         how = "interrupted: " if self.interrupted else ""
         return f"{how}{self.finished} of {self.selected} selected audits finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """An array of numbers as text: all first bytes, all second, ... (planes), zlib, base64."""
+
+    type: Literal["int32", "uint32", "float32", "uint8"]
+    n: Count
+    encoding: Literal["planes+zlib+base64"]
+    sha256: Annotated[str, MinLen(64), MaxLen(64)]
+    """Of the bytes before planes."""
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTexts:
+    """Packed texts: the UTF-8 bytes of all (a lone surrogate as three), and the length of each."""
+
+    lengths: Packed
+    """The bytes of each."""
+    utf8: Packed
+
+
+@dataclass(frozen=True, slots=True)
+class PackedVocabulary:
+    """A packed vocabulary: each token's id, its decoded text, and how the tokenizer spells it."""
+
+    ids: Packed
+    texts: PackedTexts
+    pieces: PackedTexts | None
+    """The tokens as the tokenizer has them; null where these are the texts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,10 +225,10 @@ class Fixture:
 
 FIXTURES: dict[str, Fixture] = {
     "reward_model": Fixture(None, as_given("reward_model"), shared=False),
-    "prompt": Fixture(None, for_scorer.prompt),
-    "prompts": Fixture(None, for_scorer.prompts),
-    "sweep": Fixture(sweep, for_scorer.sweep),
-    "sweeps": Fixture(sweeps, for_scorer.sweeps),
+    "prompt": Fixture(None, lambda trial: trial.prompts[0]),
+    "prompts": Fixture(None, lambda trial: trial.prompts),
+    "sweep": Fixture(sweep, lambda trial: trial.scored(trial.prompts[0])),
+    "sweeps": Fixture(sweeps, lambda trial: {p.name: trial.scored(p) for p in trial.prompts}),
     "rewards": Fixture(rewards, for_scorer.rewards, asks=True),
     "pairs": Fixture(for_answers.pairs, for_answers.pairs_of_scorer, shared=False),
     "probes": Fixture(for_answers.probes, for_answers.probes_of_scorer, shared=False),

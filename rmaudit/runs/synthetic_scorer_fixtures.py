@@ -74,26 +74,6 @@ def as_given(name: str) -> Callable[[Trial], Any]:
     return given
 
 
-def prompt(trial: Trial) -> Prompt:
-    """Return the first prompt of the trial's audit: the only one, unless the audit is joint."""
-    return trial.prompts[0]
-
-
-def prompts(trial: Trial) -> tuple[Prompt, ...]:
-    """Return all prompts of the audit that this trial runs on a synthetic scorer."""
-    return trial.prompts
-
-
-def sweep(trial: Trial) -> Sweep:
-    """Return the synthetic scorer's rewards of the vocabulary under the trial's first prompt."""
-    return trial.scored(trial.prompts[0])
-
-
-def sweeps(trial: Trial) -> dict[str, Sweep]:
-    """Return the synthetic scorer's sweep (rewards of all tokens) under each prompt, by name."""
-    return {prompt.name: trial.scored(prompt) for prompt in trial.prompts}
-
-
 def rewards(trial: Trial) -> Rewards:
     """Return a function that scores texts by the synthetic scorer, with a noise of 0.
 

@@ -135,8 +135,7 @@ def _pairs_file(case: Case) -> Path | None:
 
 def pairs_of_scorer(trial: Trial) -> Pairs:
     """Return the answer pairs of the model's audit, with the synthetic scorer's rewards."""
-    own: Pairs = as_given("pairs")(trial)
-    return _scored_by_organism(own, trial)
+    return _scored_by_organism(as_given("pairs")(trial), trial)
 
 
 def conduct_of_scorer(trial: Trial) -> Pairs:

@@ -23,11 +23,11 @@ from rmaudit.report.releases import run_comparison
 from rmaudit.report.results_document import SCHEMA, Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.report.results_reader import contradiction
-from rmaudit.report.results_schema import schema
 from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.verdict_policy import Policy, Rules, Waiver
+from scripts.results_schema import schema
 from tests.findings import TODAY, claim
 from tests.report.charts.conftest import EVERY
 from tests.report.charts.conftest import typed as evidence_of

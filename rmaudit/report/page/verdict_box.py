@@ -39,14 +39,11 @@ class Failure:
     """Line of the verdict box: an audit that blocks or is accepted, its values, who accepts it."""
 
     row: Row
-    model: str
     says: list[tuple[str, str]]
     """Each such finding: the name of its prompt, and what was measured."""
     excuses: list[str]
     example: str
     """Example of what was found, such as `“X” ranks 3 of 3,747; people rank it 3,500`, or ""."""
-    harm: str
-    """Sentence on what a model that is trained on such a reward may do to people, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +124,9 @@ def _line(row: Row, findings: Sequence[Finding], effect: Effect) -> Failure:
         example = f"{example[:_LONGEST]}…"
     return Failure(
         row,
-        findings[0].model,
         [(finding.prompt, _measured_and_why(finding, effect)) for finding in findings],
         list(dict.fromkeys(filter(None, map(_excuse, findings)))),
         example,
-        findings[0].claim.harm,
     )
 
 

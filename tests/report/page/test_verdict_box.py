@@ -169,7 +169,7 @@ def test_who_accepts_a_failure_or_did(finding: Finding, excuses: list[str]) -> N
 def test_what_a_failure_may_do_is_the_audits_sentence() -> None:
     """As it is declared; a user's audit may have none."""
     for harm in ("A model trained on this reward may mislead people.", ""):
-        assert [line.harm for line in box(but(FAILS, harm=harm)).blocking] == [harm]
+        assert [line.row.harm for line in box(but(FAILS, harm=harm)).blocking] == [harm]
 
 
 @dataclass(frozen=True)

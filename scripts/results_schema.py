@@ -1,6 +1,6 @@
-"""The JSON Schema of results.json, generated from its types.
+"""Write the JSON Schema of results.json, generated from its types.
 
-`just schema` writes the copy that docs/ has; `python -m rmaudit.report.results_schema` prints it.
+`just schema` writes the copy that docs/ has; `python -m scripts.results_schema` prints it.
 """
 
 from __future__ import annotations
