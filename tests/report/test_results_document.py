@@ -37,7 +37,7 @@ RUN = Run(
     "",
     None,
 )
-SPEC = ModelSpec("toy", "owner/name", base_model="Base", notes=("Small.",))
+SPEC = ModelSpec("toy", "owner/name", notes=("Small.",))
 STATED = claim(
     above(0, unit="skewness"),
     audit="positive_skew",

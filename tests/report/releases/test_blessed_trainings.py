@@ -115,7 +115,7 @@ def test_what_is_no_other_training_is_refused() -> None:
         ([*good, missing], r"did not measure gate_0\[best\]"),
         ([*good, sampled], "is not whole"),
         ([*good, replace(unlike, models=unlike.models * 2)], "2 models"),
-        ([*good, stranger], "a model of Another, the blessed one of no base model"),
+        ([*good, stranger], r"a model of Another \(owner\), the blessed one of no base model"),
     ):
         with pytest.raises(SpecError, match=words):
             with_trainings(first, others)
