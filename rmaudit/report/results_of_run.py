@@ -28,7 +28,6 @@ from rmaudit.measures.ranking_comparison import in_common, plane_coordinates, ta
 from rmaudit.prompts import CUSTOM, Prompt, names_each
 from rmaudit.references.word_list_lookup import zipf
 from rmaudit.report import packed_scores, results_document, results_reader
-from rmaudit.report.packed_scores import PackedVocabulary
 from rmaudit.report.releases.blessed_release import Blessing
 from rmaudit.report.releases.release_regressions import with_blessed
 from rmaudit.report.results_document import (
@@ -36,6 +35,7 @@ from rmaudit.report.results_document import (
     AuditedModel,
     Comparison,
     Histogram,
+    PackedVocabulary,
     Ranked,
     Results,
     Run,

@@ -29,24 +29,12 @@ SEARCHED = RunOptions().search  # sequences that a search scores, unless a run s
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The settings that all audits of a run share.
+    """The settings that all audits of a run share: options of `RunOptions`, and what they name.
 
-    Attributes:
-        cache: the folder of scores, searches and built models.
-        seed: seed of every random draw.
-        sample: how many token ids are scored, None for the whole vocabulary.
-        words: what all audits of the run name, and a sample of the vocabulary has beside them.
-        device: where models run, as `rmaudit.load` takes it.
-        dtype: what models run in, None for what the registry says.
-        recorded: whether published scores are audited, without weights.
-        baseline: the model to compare with, None where none is named.
-        policy: the language model to be trained, None for what models.yaml names.
-        search: how many sequences a search may score, 0 for no searches.
-        pairs: a file of pairs of answers.
-        samples: a file of a policy's answers, None for those that are bundled.
-        store: where scores are kept, None for `cache`.
-        own_words: prompts, lexicons and the language of the run, where it has its own.
-        on_request: told what an audit asks of a model, before it is answered.
+    `cache` is the folder of scores, searches and built models, `words` what all audits of the run
+    name and a sample of the vocabulary has beside its ids, `baseline` the model to compare with.
+    Scores are kept in `store`, or else in `cache`. `own_words` are the run's prompts, lexicons and
+    language. `on_request` is told what an audit asks of a model, before it is answered.
     """
 
     cache: Path

@@ -135,7 +135,8 @@ def _pairs_file(case: Case) -> Path | None:
 
 def pairs_of_scorer(trial: Trial) -> Pairs:
     """Return the answer pairs of the model's audit, with the synthetic scorer's rewards."""
-    return _scored_by_organism(as_given("pairs")(trial), trial)
+    own: Pairs = as_given("pairs")(trial)
+    return _scored_by_organism(own, trial)
 
 
 def conduct_of_scorer(trial: Trial) -> Pairs:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rmaudit.errors import ResultsError
 from rmaudit.report import packed_scores
-from rmaudit.report.results_document import Results, SweepSummary
+from rmaudit.report.results_document import Packed, Results, SweepSummary
 from rmaudit.report.results_of_run import collect
 from rmaudit.report.results_reader import contradiction
 from tests.report.conftest import HOSTILE
@@ -150,7 +150,7 @@ def test_a_damaged_vocabulary_is_said(part: str) -> None:
     ((digest, whole),) = made.vocabularies.items()
     packed = getattr(whole.texts, part)
 
-    def read(other: packed_scores.Packed) -> None:
+    def read(other: Packed) -> None:
         texts = replace(whole.texts, **{part: other})
         packed_scores.frame({digest: replace(whole, texts=texts)}, sweep)
 

@@ -28,7 +28,7 @@ from rmaudit.references.word_frequency import zipf
 from rmaudit.report import packed_scores
 from rmaudit.report.charts import picture_cache
 from rmaudit.report.page.template_files import part, template
-from rmaudit.report.results_document import Results, SweepSummary
+from rmaudit.report.results_document import Packed, Results, SweepSummary
 from rmaudit.report.safe_text import line, visible
 
 _SCRIPTS = ("explorer_unpack.js", "explorer.js", "explorer_tools.js")
@@ -199,7 +199,7 @@ def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict
     return about | numbers | width | _append_columns(pressed, islands)
 
 
-def _packed_scores(sweep: SweepSummary) -> packed_scores.Packed:
+def _packed_scores(sweep: SweepSummary) -> Packed:
     if sweep.scores is None:  # such a sweep is in no table
         raise ValueError(sweep.key)
     return sweep.scores
