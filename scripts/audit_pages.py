@@ -21,7 +21,7 @@ from pathlib import Path
 
 from lab.audit_importer import Audit, audits_in
 from lab.study.page import at_bounds
-from rmaudit.report.page import glossary
+from rmaudit.report.page.glossary import GLOSSARY
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.estimates_and_bounds import Severity
 
@@ -63,7 +63,7 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
             for family in FAMILIES
         },
         SITE: {"audits": "".join(map(_entry, own))},
-        WORDS: {"terms": glossary.as_markdown()},
+        WORDS: {"terms": _glossary()},
         PAPER: {"sections": _sections(own)},
     }
     for function, declaration in audits:
@@ -77,6 +77,15 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
         page = Path("docs/audits", f"{declaration.name}.md")
         found[page] = parts
     return {path: _filled(root / path, parts) for path, parts in found.items()}
+
+
+def _glossary() -> str:
+    """Return the glossary as Markdown: a heading and a list for each group of terms."""
+    groups = []
+    for title, terms in GLOSSARY.items():
+        lines = "\n".join(f"- **{term}**: {text}" for term, text in terms.items())
+        groups.append(f"## {title}\n\n{lines}\n")
+    return "\n".join(groups)
 
 
 def _filled(path: Path, parts: dict[str, str]) -> str:

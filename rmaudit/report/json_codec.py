@@ -27,7 +27,7 @@ _Typed = TypeVar("_Typed")
 _LONGEST = 60  # characters of a value that an error quotes
 _HALF_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # of a surrogate pair, as JSON spells it
 _UNION = ("union_tag_invalid", "union_tag_not_found")
-_CONFIG: ConfigDict = {
+CONFIG: ConfigDict = {
     "extra": "forbid",
     "strict": True,
     "allow_inf_nan": False,
@@ -98,15 +98,14 @@ def typed(kind: type[_Typed], found: Any) -> _Typed:  # noqa: ANN401  (JSON)
 
 
 @cache
-def _adapter(kind: Hashable, *, described: bool = False) -> TypeAdapter[Any]:
-    """Return a pydantic parser of lists of `kind`; `described` puts docstrings into its schema."""
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    """Return a pydantic parser of lists of `kind`."""
     from pydantic import TypeAdapter
 
     from rmaudit import measures
 
     measures.load()  # its kinds of evidence are read back by their names
-    config: ConfigDict = {**_CONFIG, "use_attribute_docstrings": described}
-    return TypeAdapter(list[kind], config=config)  # type: ignore[valid-type]
+    return TypeAdapter(list[kind], config=CONFIG)  # type: ignore[valid-type]
 
 
 def _finite(written: str) -> float:
@@ -210,13 +209,3 @@ def quoted(value: object) -> str:
     """
     text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-
-
-def schema_of(kind: type) -> dict[str, Any]:
-    """Return the JSON Schema of a type, with every key required."""
-    found = _adapter(cast("Hashable", kind), described=True).json_schema(mode="serialization")
-    return {
-        **found["$defs"].pop(kind.__name__),
-        "title": "results.json of rmaudit",
-        "$defs": found["$defs"],
-    }

@@ -129,12 +129,3 @@ def button(term: str, shown: str = "") -> Markup:
         '<button type="button" class="word" popovertarget="{id}" aria-describedby="{id}">{text}'
         "</button>"
     ).format(id=tooltip_id(term), text=shown or term)
-
-
-def as_markdown() -> str:
-    """Return the glossary as Markdown: a heading and a list for each group of terms."""
-    groups = []
-    for title, terms in GLOSSARY.items():
-        lines = "\n".join(f"- **{term}**: {text}" for term, text in terms.items())
-        groups.append(f"## {title}\n\n{lines}\n")
-    return "\n".join(groups)
