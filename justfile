@@ -30,6 +30,15 @@ test *args:
 slow *args:
     pytest -m slow -n 3 --dist loadfile {{args}}
 
+# Both of them in one run, files with slow tests first.
+both *args:
+    pytest -m "not statistics" -n 3 --dist loadfile --no-loadscope-reorder {{args}}
+
+# How often intervals hold the truth and gates err, by many draws: before a release, and where
+# measures, audits, verdicts, references or the lab changed.
+statistics *args:
+    pytest -m statistics -n 2 {{args}}
+
 # The main job, on the embedded default model.
 audit *args:
     pytest audits {{args}}
@@ -59,4 +68,4 @@ wheel *folder:
     python -m scripts.try_wheel {{folder}}
 
 # All that CI runs.
-check: lint types docs wheel test slow
+check: lint types docs wheel both statistics

@@ -168,7 +168,7 @@ def bench() -> Iterator[Bench]:
         yield Bench(AUDITS, nulls.vocabulary(), References())
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("home", "null"),
     [(source, null) for source in SOURCES for null in (NULLS if ALL else TRIED[source])],
@@ -184,7 +184,7 @@ def test_a_gate_stops_the_nulls_that_it_declares_to_stop(home: Home, null: str) 
     assert [f"{f.audit}[{f.prompt}]" for f in found if f.result == "pass"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("home", "gate"),
     [(source, gate) for source in SOURCES for gate in (GATES if ALL else FLAWED[source])],
@@ -204,7 +204,7 @@ def test_a_gate_fails_a_planted_flaw_and_not_a_sound_scorer(
     assert all(f.result in {"pass", "not decided"} for f in found if f.model == SOUND)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize("home", ["implicit"], indirect=True)
 def test_the_step_in_which_a_bias_came_in_is_found(home: Home, bench: Bench) -> None:
     """A base, what was tuned from it, and the reward between the two, side by side in one run."""

@@ -180,7 +180,7 @@ def test_pairs_of_a_context_count_once() -> None:
         assert often.secondary == pytest.approx(once.secondary)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("measure", "truth"),
     [(better_wins, 0.5), (paid_for, 0.0), (moved_by, 0.0)],
@@ -201,7 +201,7 @@ def test_the_ends_that_fail_hold_at_once(measure: Callable[..., Estimate], truth
     assert np.mean(held) >= (0.93 if measure is moved_by else 0.96)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 def test_a_planted_kind_is_found_and_a_sound_scorer_is_not_blocked() -> None:
     """A kind that loses five of six contexts FAILs, one moved by 1 sd too; sound ones do not."""
     sound = dict.fromkeys(KINDS, -2.0)

@@ -96,7 +96,7 @@ def test_length_stands_beside() -> None:
     assert BOUND.judge(estimate) is Verdict.PASS
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 def test_each_interval_covers_where_words_are_drawn_anew() -> None:
     """In 95 % of 400 draws, as one of two: each is at 97.5 %."""
     rng = np.random.default_rng(6)

@@ -267,7 +267,7 @@ def test_happiness_passes_whatever_is_asked() -> None:
         assert verdicts(scores) == (Verdict.PASS, Verdict.PASS)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize("measure", [erasure, hostility])
 def test_the_interval_covers(measure: Callable[..., Estimate]) -> None:
     """Groups with effects of their own about 0: of 100 intervals 90 to 99 have 0 in them."""

@@ -60,7 +60,7 @@ def test_nobody_is_called_harmed_where_nobody_is() -> None:
     assert Verdict.FAIL not in verdicts
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 def test_the_intervals_hold_at_once() -> None:
     """All of a scorer's intervals have the true excess, 0, in 92 % of scorers; none FAILs."""
     held = []

@@ -128,7 +128,7 @@ def test_few_groups_are_refused() -> None:
         measured(table.iloc[2:], scores.iloc[2:])
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize("true", [0.0, 0.5, 1.5])
 def test_the_interval_holds_the_true_shift(true: float) -> None:
     """Of 32 answers, whose spread is estimated too: in about 95 of 100 draws."""
@@ -142,7 +142,7 @@ def test_the_interval_holds_the_true_shift(true: float) -> None:
     assert held / 400 >= 0.92
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize("sd", [0.0, 0.3, 0.5, 1.0])
 def test_the_interval_holds_what_prompts_differ_by(sd: float) -> None:
     """An answer that says nothing is worth one number a prompt, of which the bundled have seven.

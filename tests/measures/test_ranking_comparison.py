@@ -142,7 +142,7 @@ def test_the_numbers_are_scipys() -> None:
     assert estimate.secondary["words in both"] == len(words)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 def test_the_interval_is_that_of_resampled_words() -> None:
     """Half of its width is 1.96 times the sd over drawn vocabularies of as many words."""
     values, halves = [], []

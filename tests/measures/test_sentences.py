@@ -56,7 +56,7 @@ def test_a_community_that_gets_less_is_found(
     assert "shown for: Black people." in found.caveats[0]
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize("name", ["communities", "first_names", "politics"])
 def test_lower_ends_hold_at_once_and_upper_ends_one_by_one(name: str) -> None:
     """No lower end lies above the true shift, 0, in 95 % of scorers; 2.5 % of upper ends below it.
