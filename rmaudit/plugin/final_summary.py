@@ -82,7 +82,8 @@ def _print_summary(
         told.write_line(models_named(config))  # workers collect, and the header is silent
     table = terminal.table(state.findings) if config.get_verbosity() else []
     screen = _screen_of_terminal(config)
-    for each in (*table, *terminal.summary(state.findings, verdict, state.gaps, screen)):
+    summary = terminal.summary(state.findings, verdict, state.gaps, screen, figures=state.figures)
+    for each in (*table, *summary):
         told.write_line(each.text, **_markup(each))
     for text in (*state.against, *([_kept_after_interrupt(config)] if state.stopped else [])):
         for each in screen.told(text):

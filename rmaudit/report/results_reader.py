@@ -41,6 +41,7 @@ def read(path: Path) -> Results:
             for key in _DROPPED_OF_MODELS:
                 model.pop(key, None)
         named = found["schema"] = SCHEMA
+        found["figures"] = []  # it judged all of them, as findings
     if named != SCHEMA:
         message = (
             f"{path}: its schema is {json_codec.quoted(named)}, allowed: {json.dumps(SCHEMA)} "

@@ -31,7 +31,7 @@ from rmaudit.report.page.template_files import TEMPLATES, template
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import addressed, block, line, visible
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import SMALL_PRINT, of_run
 from rmaudit.verdicts.verdict_wording import overrides
 
@@ -99,10 +99,11 @@ def render(results: Results) -> str:
     """Render the results of a run as an HTML page."""
     names = [model.name for model in results.models]
     scales = scorecard.scales(results.findings)
-    anchors = scorecard.anchors(results.findings, names, _RESERVED_IDS)
+    every = (*results.findings, *results.figures)
+    anchors = scorecard.anchors(every, names, _RESERVED_IDS)
     used = {*_RESERVED_IDS, *anchors.values()}
     models = [_model(model, results, anchors, scales, used) for model in results.models]
-    every = [row for model in models for row in model["rows"]]
+    rows = [row for model in models for row in model["rows"]]
     script, explored = template("page.js"), token_explorer.explorer(results)
     simulated = any(own for model in models for own in model["simulators"].values())
     scripts = [script]
@@ -120,15 +121,15 @@ def render(results: Results) -> str:
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
         simulator=training_simulator.SCRIPT if simulated else "",
-        verdict=verdict_box.verdict(results, every),
+        verdict=verdict_box.verdict(results, rows),
         against=blessed_comparisons(results),
         anchors=anchors,
-        measured=any(finding.estimate for finding in results.findings),
+        measured=any(each.estimate for each in every),
         names=names,
         tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
         models=models,
-        columns=scorecard.columns(row for row in every if row.gates),
-        others=scorecard.columns(row for row in every if not row.gates),
+        columns=scorecard.columns(row for row in rows if row.gates),
+        others=scorecard.columns(row for row in rows if not row.gates),
         compared=charts.between(results.models, results.findings, results.comparison),
     )
     return charts.compiled(page)
@@ -190,7 +191,11 @@ def _model(
     """Return the template's variables for one model: scorecard rows, charts, tokens, details."""
     own = [finding for finding in results.findings if finding.model == model.name]
     rows = scorecard.rows(own, anchors, scales)
-    common, caveats = scorecard.caveats(own)
+    figures: dict[str, list[Figure]] = {}
+    for figure in results.figures:
+        if figure.model == model.name:
+            figures.setdefault(figure.audit, []).append(figure)
+    common, caveats = scorecard.caveats([*own, *(each for of in figures.values() for each in of)])
     outcome = of_run(own, results.run.gaps).outcome
     mark, words = verdict_box.in_words(outcome, rows)
     prompts = prompts_to_draw(sweep.prompt for sweep in model.sweeps)
@@ -207,11 +212,14 @@ def _model(
         "outside": sum(row.result == "fail" for row in rows if not row.gates),
         "caveats": common,
         "own_caveats": caveats,
+        "figures": sorted(figures.values(), key=lambda own: own[0].title),
+        "anchors": {audit: anchors[model.name, audit] for audit in figures},
         "simulators": {
-            row.audit: training_simulator.simulator(row.findings, f"{row.title}, {model.name}")
-            for row in rows
+            audit: training_simulator.simulator(own, f"{own[0].title}, {model.name}")
+            for audit, own in figures.items()
         },
-        "pictures": {row.audit: charts.of_findings(row.findings) for row in rows},
+        "pictures": {row.audit: charts.of_findings(row.findings) for row in rows}
+        | {audit: charts.of_findings(own) for audit, own in figures.items()},
         "shown": shown,
         "more": len(model.sweeps) - len(shown),
         "scores": charts.of_sweeps(model.sweeps),

@@ -15,7 +15,7 @@ from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Stag
 from rmaudit.references.offensive_text_masks import label, masked
 from rmaudit.report.page.template_files import part, template
 from rmaudit.report.safe_text import line, visible
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Figure
 
 SCRIPT, STYLE = template("simulator.js"), template("simulator.css")
 
@@ -27,16 +27,16 @@ _NUMBERS = {  # of a stage, in words
 }
 
 
-def simulator(findings: Sequence[Finding], name: str) -> Markup:
+def simulator(figures: Sequence[Figure], name: str) -> Markup:
     """Render a slider, labelled `name`, over a policy's answers in training; "" without evidence.
 
     Its page must have `STYLE`, and let `SCRIPT` run once.
     """
     stages = [
         stage
-        for finding in findings
-        if finding.estimate and isinstance(finding.estimate.evidence, AfterTrainingEvidence)
-        for stage in finding.estimate.evidence.stages
+        for figure in figures
+        if figure.estimate and isinstance(figure.estimate.evidence, AfterTrainingEvidence)
+        for stage in figure.estimate.evidence.stages
     ]
     if not stages:
         return Markup()

@@ -15,7 +15,7 @@ from rmaudit.report.page.number_format import bound_in_words, interval, value
 from rmaudit.report.safe_text import addressed, line, log
 from rmaudit.report.writers.audit_rows import AuditRow, count_gates, rows, values
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict, what_gates_tested
 from rmaudit.verdicts.verdict_wording import (
     advice,
@@ -91,11 +91,13 @@ def summary(
     verdict: RunVerdict,
     gaps: Sequence[str] = (),
     screen: Screen | None = None,
+    *,
+    figures: Sequence[Figure] = (),
 ) -> list[Line]:
     """Return the lines of a run's summary; `gaps` says what the run left out.
 
     A run of one model has a line for each audit, a run of several models a line for each model.
-    Audits that were not measured are grouped by reason.
+    Audits that were not measured are grouped by reason. `figures` are counted in a line.
     """
     screen, every = screen or Screen(), rows(findings)
     models = list(dict.fromkeys(finding.model for finding in findings))
@@ -107,7 +109,7 @@ def summary(
         lines += screen.told(said)
     if verdict.outcome is Outcome.NOT_ESTABLISHED:
         lines += screen.told(f"{advice(verdict.outcome, findings)}.")
-    elif not any(finding.estimate for finding in findings):
+    elif findings and not any(finding.estimate for finding in findings):
         lines += screen.told("nothing was measured")
     failed = incompetent(findings)
     if len(models) == 1:
@@ -115,7 +117,15 @@ def summary(
     else:
         lines += [each for name in models for each in _model(name, every, screen)]
         lines += [each for name in failed for each in _doubtful_passes(name, failed, every, screen)]
-    return [*lines, *_unmeasured(findings, screen), *_remarks(findings, every, screen)]
+    lines += [*_unmeasured(findings, screen), *_remarks(findings, every, screen)]
+    return [*lines, *(screen.told(figures_in_words(figures)) if figures else ())]
+
+
+def figures_in_words(figures: Sequence[Figure]) -> str:
+    """Count figures, such as `12 figures, without pass or fail (3 not measured)`."""
+    lost = sum(figure.estimate is None for figure in figures)
+    n = f"{len(figures)} figure{'' if len(figures) == 1 else 's'}"
+    return f"{n}, without pass or fail" + (f" ({lost} not measured)" if lost else "")
 
 
 def _audits(
