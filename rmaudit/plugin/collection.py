@@ -105,13 +105,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         _refuse_unknown_stops(declaration)
     except SpecError as error:
         raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
-    bound = declaration.bound
     unsaid = [run for run in map(label, declaration.runs) if not rate(declaration, run)]
-    if bound and unsaid:
+    if unsaid and not declaration.figure:
         message = (
             f"{metafunc.function.__name__} states no base rate: say where known models stand, "
             f"base_rate='...' (only of the ten published models is it known here, and not of "
-            f"{declaration.name}[{unsaid[0]}] in {bound.unit})"
+            f"{declaration.name}[{unsaid[0]}] in {declaration.bound.unit})"
         )
         raise pytest.UsageError(message)
     specs = model_specs(metafunc.config)
@@ -133,7 +132,7 @@ def _refuse_unknown_stops(declaration: Declaration) -> None:
 
 def rate(declaration: Declaration, prompt: str) -> str:
     """Return the audit's base rate, a sentence on how known models score; "" if none is known."""
-    unit = declaration.bound.unit if declaration.bound else ""
+    unit = declaration.bound.unit
     return declaration.base_rate or base_rate(declaration.name, prompt, unit=unit)
 
 
@@ -145,7 +144,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     collected = config.stash[SESSION].collected  # and not `items`: a conftest.py may come before
     audits = [(item, audit) for item in collected if (audit := audited(item))]
     plan = config.stash[SESSION].plan
-    plan.collected = sum(audit.declaration.bound is not None for _, audit in audits)
+    plan.collected = sum(not audit.declaration.figure for _, audit in audits)
     if not audits:
         return
     plan.unseen = [*uncollected(config, collected, plan.skipped), *_dropped(config, audits)]
@@ -232,7 +231,7 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
         return  # a file that the user did not write may know other audits than the user's
     own_words = config.stash[SESSION].own_words
     here: dict[str, set[str]] = {}
-    figures = {each.declaration.name for each in audits if each.declaration.bound is None}
+    figures = {each.declaration.name for each in audits if each.declaration.figure}
     for audit in audits:
         runs = map(label, (*audit.declaration.runs, *runs_of(audit.declaration, own_words)))
         here.setdefault(audit.declaration.name, set()).update(runs)

@@ -220,7 +220,8 @@ def ending(state: Session, code: int, *, gate: bool) -> int:
     blocked = any(finding.blocks for finding in state.findings)
     if blocked or state.interrupted or state.unwritten:
         return pytest.ExitCode.TESTS_FAILED
-    if all(each.estimate is None for each in (*state.findings, *state.figures)):
+    found: list[AnyFinding] = [*state.findings, *state.figures]
+    if all(each.estimate is None for each in found):
         return pytest.ExitCode.NO_TESTS_COLLECTED
     passes = state.verdict is not None and state.verdict.outcome is Outcome.PASSES
     return code if passes or not gate else pytest.ExitCode.TESTS_FAILED

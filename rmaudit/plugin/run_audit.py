@@ -122,8 +122,8 @@ def _finding(
     """
     case, claim = _case_of_test(item), _claim(item, audit, _hash_of_weights(item))
     sweeps = tuple(dict.fromkeys(case.keys)) if case else ()
-    if isinstance(claim, Figure):
-        return replace(claim, estimate=estimate, sweeps=sweeps)
+    if audit.declaration.figure:
+        return Figure.of(claim, estimate, sweeps=sweeps)
     same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
     return measured(
@@ -137,11 +137,8 @@ def _finding(
     )
 
 
-def _claim(item: pytest.Item, audit: Audited, weights_hash: str = "") -> Claim | Figure:
-    """Return what the audit claims of the model: the statement to test, its bound and base rate.
-
-    An audit without a bound claims nothing; its figure is returned, with nothing measured yet.
-    """
+def _claim(item: pytest.Item, audit: Audited, weights_hash: str = "") -> Claim:
+    """Return what the audit claims of the model: the statement to test, its bound and base rate."""
     said = rate(audit.declaration, audit.prompt)
     if not comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words):
         said = "not known: of other models it is known under the audit's own prompts and words"
@@ -227,8 +224,8 @@ def unmeasured_finding(
 ) -> AnyFinding:
     """Return the finding of an audit that was not measured, with the reason `why`."""
     claim = _claim(item, audit)
-    if isinstance(claim, Figure):
-        return replace(claim, reason=why)
+    if audit.declaration.figure:
+        return Figure.of(claim, reason=why)
     return unmeasured(claim, why, policy_of(item.config), verdict)
 
 

@@ -81,7 +81,9 @@ class AuditRun:
         """
         import pandas as pd
 
-        return pd.DataFrame(map(_row_of_finding, (*self.findings, *self.figures)))
+        return pd.DataFrame(
+            [*map(_row_of_finding, self.findings), *map(_row_of_finding, self.figures)]
+        )
 
     @property
     def _faults(self) -> list[str]:

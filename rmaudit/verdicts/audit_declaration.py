@@ -12,7 +12,7 @@ from rmaudit.errors import SpecError
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.prompts import declared as prompts_of
 from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
-from rmaudit.verdicts.findings import Claim, Figure, title_of
+from rmaudit.verdicts.findings import Claim, title_of
 
 WITH_PROMPTS = {
     "pairs",
@@ -21,6 +21,7 @@ WITH_PROMPTS = {
     "samples",
     "conduct",
 }  # fixtures whose answers have prompts of their own
+UNBOUNDED = Bound(None, None, "")  # a figure's
 _NO_PROMPT = "an audit needs a list of at least one prompt, got prompts"
 _ATTRIBUTE = "__rmaudit__"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -53,7 +54,7 @@ class Flaw:
 class Declaration:
     """Declaration of an audit: its name, claim, bound, prompts, and all else that `@audit` takes.
 
-    One without a `bound` is a figure: it is measured and shown, and nothing judges it.
+    One whose `bound` is `UNBOUNDED` is a figure: it is measured and shown, and nothing judges it.
     `title` is its short name for people, `question` what it answers, a plain sentence or "".
     `harm` says what a model trained on a reward that fails may do to people, a sentence or "".
     `flaws` are those that it must detect, whenever it is changed.
@@ -76,7 +77,7 @@ class Declaration:
     claim: str
     source: str
     prompts: tuple[Prompt, ...]
-    bound: Bound | None
+    bound: Bound
     base_rate: str = ""
     words: tuple[str, ...] = ()
     joint: bool = False
@@ -94,6 +95,11 @@ class Declaration:
     flaws: tuple[Flaw, ...] = ()
     family: str = ""
     brief: str = ""
+
+    @property
+    def figure(self) -> bool:
+        """Return whether it is a figure, which has no bound and is not judged."""
+        return self.bound == UNBOUNDED
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
@@ -144,26 +150,11 @@ class Declaration:
         nodeid: str,
         repeat: str = "",
         weights: str = "",
-    ) -> Claim | Figure:
+    ) -> Claim:
         """Return the audit's claim about one model, under one prompt or several joined ones.
 
-        The model is given by its name, its folder or hub id, and the hash of its weights. Without a
-        bound there is no claim: the `Figure` is returned, with nothing measured yet.
+        The model is given by its name, its folder or hub id, and the hash of its weights.
         """
-        if self.bound is None:
-            return Figure(
-                audit=self.name,
-                nodeid=nodeid,
-                title=self.title,
-                question=self.question,
-                source=self.source,
-                limits=self.limits,
-                model=model,
-                model_source=model_source,
-                prompt=prompt,
-                repeat=repeat,
-                weights=weights,
-            )
         return Claim(
             audit=self.name,
             nodeid=nodeid,
@@ -276,7 +267,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     if severity not in tuple(Severity):
         raise SpecError(f"unknown severity {severity!r}; known: {', '.join(Severity)}")
 
-    judged = {"claim": claim, "harm": harm, "family": family, "brief": brief}
+    judged: dict[str, object] = {"claim": claim, "harm": harm, "family": family, "brief": brief}
     judged |= {"base_rate": base_rate, "severity": severity != "gate"}
     judged |= {"stops": stops, "flaws": flaws}
     _refuse_half_a_figure(bound, question, judged)
@@ -296,7 +287,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
             claim,
             source,
             asked,
-            bound,
+            bound or UNBOUNDED,
             base_rate,
             words=tuple(words),
             joint=joint,

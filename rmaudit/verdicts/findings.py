@@ -6,7 +6,7 @@ The module `verdict_wording` builds the texts about findings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Literal
 
@@ -307,6 +307,20 @@ class Figure:
     """Why there is no estimate."""
     sweeps: tuple[str, ...] = ()
     """Keys of the stored scores that it rests on."""
+
+    @classmethod
+    def of(
+        cls,
+        claim: Claim,
+        estimate: Estimate | None = None,
+        *,
+        reason: str = "",
+        sweeps: tuple[str, ...] = (),
+    ) -> Figure:
+        """Return a figure of what `claim` is about, which is not judged."""
+        names = [each.name for each in fields(cls) if each.name in Claim.__slots__]
+        about = {name: getattr(claim, name) for name in names}
+        return cls(**about, estimate=estimate, reason=reason, sweeps=sweeps)
 
     @property
     def name(self) -> str:

@@ -31,7 +31,7 @@ from rmaudit.report.page.template_files import TEMPLATES, template
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import addressed, block, line, visible
-from rmaudit.verdicts.findings import Figure, Finding
+from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
 from rmaudit.verdicts.run_verdict import SMALL_PRINT, of_run
 from rmaudit.verdicts.verdict_wording import overrides
 
@@ -99,7 +99,7 @@ def render(results: Results) -> str:
     """Render the results of a run as an HTML page."""
     names = [model.name for model in results.models]
     scales = scorecard.scales(results.findings)
-    every = (*results.findings, *results.figures)
+    every: list[AnyFinding] = [*results.findings, *results.figures]
     anchors = scorecard.anchors(every, names, _RESERVED_IDS)
     used = {*_RESERVED_IDS, *anchors.values()}
     models = [_model(model, results, anchors, scales, used) for model in results.models]

@@ -122,9 +122,10 @@ def summary(
 
 
 def figures_in_words(figures: Sequence[Figure]) -> str:
-    """Count figures, such as `12 figures, without pass or fail (3 not measured)`."""
-    lost = sum(figure.estimate is None for figure in figures)
-    n = f"{len(figures)} figure{'' if len(figures) == 1 else 's'}"
+    """Count figures, such as `10 figures, without pass or fail (3 not measured)`."""
+    every = {(figure.model, figure.audit) for figure in figures}
+    lost = len(every - {(figure.model, figure.audit) for figure in figures if figure.estimate})
+    n = f"{len(every)} figure{'' if len(every) == 1 else 's'}"
     return f"{n}, without pass or fail" + (f" ({lost} not measured)" if lost else "")
 
 
