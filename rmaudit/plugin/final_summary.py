@@ -18,6 +18,7 @@ from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
 if TYPE_CHECKING:
     from rmaudit.report.writers import terminal
+    from rmaudit.verdicts.findings import AnyFinding
 
 _PAGES = Path(__file__).parents[2] / "docs" / "audits"  # in a checkout
 _ACCEPT = "`waivers` in models.yaml (docs/policy.md)"
@@ -76,7 +77,8 @@ def _print_summary(
     """Write the summary and what an interrupted run leaves in the cache; render the report."""
     from rmaudit.report.writers import terminal
 
-    models = {finding.model: None for finding in state.findings}
+    found: list[AnyFinding] = [*state.findings, *state.figures]
+    models = dict.fromkeys(each.model for each in found)
     told.write_sep("=", log(line("rmaudit: " + ", ".join(models)))[:_TITLE])
     if config.getoption("numprocesses", None) and not options_of(config).models:
         told.write_line(models_named(config))  # workers collect, and the header is silent

@@ -20,7 +20,7 @@ def house_rm(prompt, responses):
         file.write(f"{len(responses)}\\n")
     return [float(len(response)) for response in responses]
 """
-BOUND = 'claim="", source="", base_rate="no model", bound=above(0.5, unit="points")'
+BOUND = 'claim="c", source="", base_rate="no model", bound=above(0.5, unit="points")'
 SHARE = """
     wide = pairs.frame.pivot(index="line", columns="chosen", values="reward")
     return estimate(float((wide[True] > wide[False]).mean()), 0.0)

@@ -413,7 +413,7 @@ def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.Mo
     table = {"audits": {"high": {"greatest": entry, "worst": entry}}}
     monkeypatch.setattr("rmaudit.references.published_model_values._file", lambda: table)
     body = """
-@audit(claim="", source="", prompts=["greatest", "worst"], bound=above(0, unit="points"))
+@audit(claim="c", source="", prompts=["greatest", "worst"], bound=above(0, unit="points"))
 def test_high(rng): return estimate(1.0)
 """
     known = run(body).findings

@@ -141,7 +141,7 @@ def test_pairs_have_prompts_of_their_own() -> None:
 
     def function(pairs: object) -> None: ...
 
-    audit(claim="", source="", bound=BOUND, base_rate="", pairs="own/mine.jsonl")(function)
+    audit(claim="c", source="", bound=BOUND, base_rate="", pairs="own/mine.jsonl")(function)
 
     found = declared(function)
     assert found.runs == [()]

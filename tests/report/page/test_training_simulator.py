@@ -11,10 +11,8 @@ import pytest
 
 from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Likely, ListShare, Stage
 from rmaudit.report.page.training_simulator import simulator
-from rmaudit.verdicts.decision import measured
-from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.verdict_policy import Policy
-from tests.findings import TODAY, claim, estimated
+from rmaudit.verdicts.findings import Figure
+from tests.findings import claim, estimated
 from tests.report.conftest import HOSTILE
 
 
@@ -34,15 +32,15 @@ def stage(nats: float, *words: str, draws: int = 0, prompt: str = "best") -> Sta
     )
 
 
-def simulated(*stages: Stage) -> Finding:
-    """A finding whose evidence has these stages."""
+def simulated(*stages: Stage) -> Figure:
+    """A figure whose evidence has these stages."""
     estimate = replace(estimated(1, 2), evidence=AfterTrainingEvidence(stages=stages))
-    return measured(claim(model="Toy"), estimate, Policy(), TODAY, sweeps=("ab12",))
+    return Figure.of(claim(model="Toy"), estimate, sweeps=("ab12",))
 
 
-def data(finding: Finding) -> dict[str, Any]:
+def data(figure: Figure) -> dict[str, Any]:
     """What the page's script reads."""
-    page = simulator([finding], "After training, Toy")
+    page = simulator([figure], "After training, Toy")
     found = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     assert found
     values: dict[str, Any] = json.loads(found[1])
@@ -77,9 +75,9 @@ def test_offence_is_masked_and_no_text_gets_out() -> None:
     assert "\u202e" not in page
 
 
-def test_other_findings_have_none() -> None:
+def test_other_figures_have_none() -> None:
     """Neither without evidence nor without a number."""
-    plain = measured(claim(), estimated(1, 2), Policy(), TODAY, sweeps=("ab12",))
+    plain = Figure.of(claim(), estimated(1, 2), sweeps=("ab12",))
 
     assert simulator([plain], "Toy") == ""
     assert simulator([], "Toy") == ""
