@@ -7,6 +7,7 @@ import copy
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from rmaudit.report.page.glossary import tooltip_id
 from rmaudit.report.page.html_page import masked_text, render
 from rmaudit.verdicts.estimates_and_bounds import Verdict
+from rmaudit.verdicts.findings import Figure
 from tests.findings import but, waived
 from tests.report.conftest import Reader, as_json, of, typed
 
@@ -44,6 +46,29 @@ def test_no_token_is_markup_and_only_our_script_may_run(results: dict[str, Any])
     links = [*page.values("src"), *page.values("href")]
     assert [link for link in links if not link.startswith(("data:", "#"))] == []
     assert re.search(r"url\((?!#|data:)|@import", html) is None
+
+
+def test_figures_stand_in_a_folded_section_of_their_own(results: dict[str, Any]) -> None:
+    """With question, number, chart, limits and command; without result, bound and null controls."""
+    plain = typed(results)
+    claim = replace(plain.findings[0].claim, audit="looks", title="Looks", question="How? <b>")
+    looks = Figure.of(replace(claim, limits=("Much.",)), plain.findings[0].estimate)
+    lost = Figure.of(replace(claim, audit="lost", title="Lost"), reason="No <i>data</i>.")
+
+    html = render(replace(plain, figures=(looks, lost)))
+
+    page, without = Reader(html), Reader(render(plain))
+    (section,) = re.findall(
+        r'<section aria-labelledby="[^"]*-figures">.*?</section>', html, re.DOTALL
+    )
+    own = Reader(section)
+    assert {"looks", "lost"} <= {*own.values("id")}
+    for said in ("2 figures: what these scores look like", "How? <b>", "Much.", "No <i>data</i>."):
+        assert said in own.text
+    assert own.names.count("figure") == own.names.count("svg") == 1
+    assert "Null controls" not in own.text
+    assert not {"result pass", "result fail"} & {*own.values("class")}
+    assert page.text.count("Scorecard") == without.text.count("Scorecard")
 
 
 def test_the_first_that_is_read_is_the_verdict(results: dict[str, Any]) -> None:
