@@ -164,7 +164,8 @@ def test_of_recorded_scores_their_tables_count(folder: Path) -> None:
 def test_values_of_the_model_count(folder: Path) -> None:
     """One number that differs, or another half of the references."""
     one, two = (
-        {"base_logprobs": pd.Series([value], index=[3], dtype=np.float32)} for value in (-1, -2)
+        {"policies": {"best": pd.Series([value], index=[3], dtype=np.float32)}}
+        for value in (-1, -2)
     )
     given = {"references": References()}
     trained = case(folder, trained_on="half")
