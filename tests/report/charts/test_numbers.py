@@ -182,7 +182,7 @@ def test_distribution_is_a_violin_with_its_extremes(results: dict[str, Any]) -> 
 
 def modelled(name: str, sweep: SweepSummary) -> AuditedModel:
     """A model with one sweep."""
-    return AuditedModel(name, "a folder", None, None, None, None, (), (sweep,))
+    return AuditedModel(name, "a folder", None, None, (), (sweep,))
 
 
 def test_distribution_of_equal_scores_is_left_out(results: dict[str, Any]) -> None:
