@@ -259,4 +259,5 @@ def hostile_results() -> dict[str, Any]:
         "verdict": json.loads(json_codec.encode(of_run(findings))),
         "findings": [as_json(finding) for finding in findings],
         "blessed": [],
+        "figures": [],
     }

@@ -25,7 +25,7 @@ from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.report.results_reader import contradiction
 from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
-from rmaudit.verdicts.findings import Control
+from rmaudit.verdicts.findings import Control, Figure
 from rmaudit.verdicts.verdict_policy import Policy, Rules, Waiver
 from scripts.results_schema import schema
 from tests.findings import TODAY, claim
@@ -90,6 +90,9 @@ def real() -> Results:
     run = replace(COLLECTED, collected=n, selected=n, finished=n)
     specs = [ModelSpec(name, "owner/name", notes=("Small.",)) for name in "AB"]
     made = collect(run, specs, records, decide(findings, policy, TODAY))
+    looks, lost = (Figure.of(replace(stated, audit=audit)) for audit in ("looks", "lost"))
+    figures = (replace(looks, estimate=estimate), replace(lost, reason="no data"))
+    made = replace(made, figures=figures)
     ranked = {"models": ["A", "B"], "words": 40, "tau": [[1.0, 0.5], [0.5, 1.0]]}
     places = {"places": [[0.0, 0.0], [1.0, 1.0]], "ranked": [{"word": "w", "ranks": [1.0, 2.0]}]}
     found = json.loads(json_codec.encode(made))
@@ -255,6 +258,10 @@ SWEEP = ("models", 0, "sweeps", 0)
             "soon",
             ".judgement.waiver.terms.expires",
         ),
+        (("figures", "looks", "model"), "Other", ".model"),
+        (("figures", "looks", "model_source"), "other", ".model_source"),
+        (("figures", "looks", "reason"), "no data", "a reason and an estimate"),
+        (("figures", "lost", "reason"), "", "or neither"),
         (("verdict", "outcome"), "PASSES", 'verdict is "PASSES'),
         (("verdict", "accepted"), 7, "verdict is "),
         (("run", "created"), "yesterday", 'run.created is "yesterday", allowed: such as 2030'),
@@ -301,6 +308,7 @@ def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
     """Those that have a default in code likewise: what is lost is not filled in."""
     parts = [(), ("run",), ("models", 0), ("models", 0, "sweeps", 0), ("findings", 0)]
     parts += [("findings", 0, part) for part in ("claim", "judgement", "estimate")]
+    parts.append(("figures", 0))
     for part in parts:
         at = sound
         for step in part:

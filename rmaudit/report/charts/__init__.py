@@ -17,12 +17,12 @@ from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.charts.svg_compiler import compiled
 from rmaudit.report.results_document import SweepSummary
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import AnyFinding
 
 __all__ = ["Picture", "between", "charts_of", "compiled", "of_findings", "of_sweeps", "picture"]
 
 
-def charts_of(findings: Sequence[Finding]) -> list[Chart]:
+def charts_of(findings: Sequence[AnyFinding]) -> list[Chart]:
     """Return the charts of one model's findings, one for each audit whose evidence can be drawn."""
     grouped: dict[tuple[str, type[Evidence]], list[tuple[str, Evidence]]] = {}
     for finding in findings:
@@ -33,7 +33,7 @@ def charts_of(findings: Sequence[Finding]) -> list[Chart]:
     return [chart for chart in charts if chart]
 
 
-def of_findings(findings: Sequence[Finding]) -> list[Picture]:
+def of_findings(findings: Sequence[AnyFinding]) -> list[Picture]:
     """Return the pictures of one model's findings, one for each audit that has a chart."""
     drawn = (
         picture_cache.picture("chart", chart, partial(picture, chart))
