@@ -1,7 +1,7 @@
 """Charts as plain data, which an audit's evidence returns for reports to draw.
 
-A `Chart` has a title, a caption, panels and a table. A panel has one of nine forms: `Points`,
-`Boxes`, `Curve`, `CountField`, `Moves`, `Dumbbells`, `RankTable`, `Matrix`, `Plane`. They hold
+A `Chart` has a title, a caption, panels and a table. A panel has one of eight forms: `Points`,
+`Boxes`, `CountField`, `Moves`, `Dumbbells`, `RankTable`, `Matrix`, `Plane`. They hold
 plain values: finite numbers, texts, bools, None, tuples, and terms as they are. A term is a token,
 a word or an item, which may be a slur or hostile markup: the drawing masks and escapes it.
 `rmaudit.report.charts` draws the forms, and results.json holds a `Chart` as it is.
@@ -125,17 +125,6 @@ class Boxes(Panel):
     bins: tuple[Bin, ...]
     domain: Domain | None = None
     """Of the second axis."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Curve(Panel):
-    """Panel with a step curve through the points `places`; a dashed line marks the value `line`."""
-
-    form: Literal["curve"] = "curve"
-    x_axis: str
-    y_axis: str
-    places: tuple[tuple[float, float], ...]
-    line: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +264,7 @@ class _ByForm:
 
 
 Form = Annotated[
-    Points | Boxes | Curve | CountField | Moves | Dumbbells | RankTable | Matrix | Plane,
+    Points | Boxes | CountField | Moves | Dumbbells | RankTable | Matrix | Plane,
     _ByForm(),
 ]
 

@@ -15,6 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from rmaudit import svg
 from rmaudit.references import offensive_text_masks
 from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import Scale, lane
@@ -53,6 +54,10 @@ _TERM = Markup(
     '<span class="cover">{mask}<span class="unseen"> masked term</span></span>'
     '<bdi class="real"></bdi></button>'
 )
+
+
+_CHARTS = Markup(svg.STYLE)  # noqa: S704  (our own)
+_STYLE = template("report.css") + _CHARTS + token_explorer.STYLE + training_simulator.STYLE
 
 
 @cache
@@ -109,13 +114,13 @@ def render(results: Results) -> str:
     scripts += [token_explorer.SCRIPT] if explored else []
     scripts += [training_simulator.SCRIPT] if simulated else []
     report = environment().get_template("report.html.jinja")
-    page = report.render(
+    return report.render(
         run=results.run,
         day=verdict_box.day(results.run.created),
         ran=verdict_box.ran(results.run),
         schema=results.schema,
         small_print=SMALL_PRINT,
-        style=template("report.css") + token_explorer.STYLE + training_simulator.STYLE,
+        style=_STYLE,
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
@@ -131,7 +136,6 @@ def render(results: Results) -> str:
         others=scorecard.columns(row for row in every if not row.gates),
         compared=charts.between(results.models, results.findings, results.comparison),
     )
-    return charts.compiled(page)
 
 
 def term(text: str) -> Markup:
