@@ -130,14 +130,15 @@ def picture(outcomes: Sequence[BenchOutcome]) -> str:
     """Draw a panel per planted flaw: shares of FAIL and of blocked runs, by the flaw's size."""
     marks, facts, tops = [], [], [0.0, 0.0]
     for place, (audit, said) in enumerate(dict.fromkeys((one.kind, one.said) for one in outcomes)):
-        own = [one for one in outcomes if (one.kind, one.said) == (audit, said)]
+        found = [one for one in outcomes if (one.kind, one.said) == (audit, said)]
+        own = sorted(found, key=lambda one: one.size or 0.0)
         panel, height = _panel(audit, said, own)
         column = place % 2
         left = column * (_WIDE + 2 * _GAP)
         marks.append(f'<g transform="translate({left} {svg.short(tops[column])})">{panel}</g>')
         tops[column] += height + _GAP
-        found = ", ".join(f"{one.failed:.2f} at {one.size:g}" for one in own)
-        facts.append(f"{audit}, {said}: share of FAIL {found}")
+        shares = ", ".join(f"{one.failed:.2f} at {one.size:g}" for one in own)
+        facts.append(f"{audit}, {said}: share of FAIL {shares}")
     return svg.chart(
         marks,
         height=max(tops),
