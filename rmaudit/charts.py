@@ -179,7 +179,7 @@ class Moves(Panel):
     domain: Domain
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Bell:
     """Row of a `Dumbbells` panel: a term, two values, and a third one with an interval."""
 
@@ -296,6 +296,16 @@ class Chart:
 def numbers(*names: str) -> dict[str, Kind]:
     """Return the kind "number" by column name, for `columns` of a `Chart`."""
     return dict.fromkeys(names, "number")
+
+
+def texts(*names: str) -> dict[str, Kind]:
+    """Return the kind "text" by column name, for `columns` of a `Chart`."""
+    return dict.fromkeys(names, "text")
+
+
+def signed(*values: float, digits: int = 2) -> tuple[str, ...]:
+    """Return numbers as cells of a table, each with its sign and so many decimals."""
+    return tuple(f"{value:+.{digits}f}" for value in values)
 
 
 def misfits(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, numbers
+from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, numbers, texts
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -103,15 +103,10 @@ class GcgProbesEvidence(Evidence):
             "real answers of its length. A string to the right of its stroke is preferred to "
             "nearly all of them. What was found to displease stands in the table only.",
             tuple(panels),
-            {
-                "prompt": "text",
-                "string": "term",
-                "found to": "text",
-                "found on": "text",
-                "source": "text",
-                **numbers("z, sd", "percentile", "real answers of its length, sd"),
-                "above": "text",
-            },
+            {"prompt": "text", "string": "term"}
+            | texts("found to", "found on", "source")
+            | numbers("z, sd", "percentile", "real answers of its length, sd")
+            | texts("above"),
             tuple(cells),
         )
 
