@@ -152,8 +152,8 @@ def picture(outcomes: Sequence[BenchOutcome]) -> str:
 def _panel(audit: str, said: str, own: Sequence[BenchOutcome]) -> tuple[str, float]:
     """Return a planted flaw's panel, as marks whose origin is the top left, and its height."""
     top = 20
-    y, sizes = svg.Scale(0, 1, top + _TALL, top), [one.size or 0.0 for one in own]
-    x = svg.Scale(min(sizes), max(sizes), 0, _WIDE)
+    y, sizes = svg.Axis(0, 1, top + _TALL, top), [one.size or 0.0 for one in own]
+    x = svg.Axis(min(sizes), max(sizes), 0, _WIDE)
     beside, _ = svg.axis_left(y, "share of runs", 2)
     beneath, height = svg.axis_below(x, top + _TALL, said)
     marks = [svg.text(0, 10, audit, kind="head"), beside, beneath]

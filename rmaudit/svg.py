@@ -1,4 +1,4 @@
-"""Write charts as SVG by hand: texts that fit their room, scales with ticks, axes, and the frame.
+"""Write charts as SVG by hand: texts that fit their room, axes with round ticks, and the frame.
 
 Numbers are pixels from the top left of the plot, y downwards. A chart is no wider than a phone:
 what needs more room is several charts beside each other. Colours are classes of `STYLE`, which
@@ -29,7 +29,7 @@ WIDTH = 340  # of a chart with all that is beside its plot: what a phone has
 LINE = 13  # between the lines of a text
 _PAD = 8  # around a chart
 _FONT, _HEAD = 11, 13
-_BEYOND = 6  # how far past its end a scale puts what lies outside of it
+_BEYOND = 6  # how far past its end an axis puts what lies outside of it
 _LEAST, _MOST, _DECIMALS = 1e-4, 1e7, 6  # steps and numbers that are written without exponent
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _NARROW, _BROAD = frozenset("iljtfrI.,:;'|!()[]{} -/\\\"`"), frozenset("mwMW@%…")
@@ -46,7 +46,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class Axis:
     """Axis from the value `first`, at the pixel `start`, to the value `last`, at `end`."""
 
     first: float
@@ -171,7 +171,7 @@ def short(number: float) -> str:
     return "0" if said == "-0" else said
 
 
-def axis_below(x: Scale, top: float, title: str, many: int = 7) -> tuple[str, float]:
+def axis_below(x: Axis, top: float, title: str, many: int = 7) -> tuple[str, float]:
     """Return an axis with ticks and a title beneath a plot, and its height.
 
     Texts of ticks that would touch are left out.
@@ -191,7 +191,7 @@ def axis_below(x: Scale, top: float, title: str, many: int = 7) -> tuple[str, fl
     return f'<g class="x">{"".join(marks)}</g>', 20 + LINE * len(lines)
 
 
-def axis_left(y: Scale, title: str, many: int = 7) -> tuple[str, float]:
+def axis_left(y: Axis, title: str, many: int = 7) -> tuple[str, float]:
     """Return an axis with ticks and a title left of a plot, and its width."""
     ticks = y.ticks(many)
     wide = max((width_of(said) for _, said in ticks), default=0.0)

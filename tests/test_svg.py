@@ -1,4 +1,4 @@
-"""SVG by hand: texts that fit, scales with round ticks, and markup that nothing gets out of."""
+"""SVG by hand: texts that fit, axes with round ticks, and markup that nothing gets out of."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=60)
 
 
 @given(NUMBERS, NUMBERS, st.lists(NUMBERS, max_size=5), st.integers(2, 9))
-def test_a_scale_puts_each_value_on_the_axis_or_just_beyond(
+def test_an_axis_puts_each_value_on_it_or_just_beyond(
     first: float, last: float, values: list[float], many: int
 ) -> None:
     """Also of the largest numbers, of the least, of none between, and turned around."""
-    scale = svg.Scale(first, last, 0, 200)
+    axis = svg.Axis(first, last, 0, 200)
 
-    places = [scale.at(value) for value in sorted(values)]
+    places = [axis.at(value) for value in sorted(values)]
     assert all(-7 < place < 207 for place in places)
     assert places == sorted(places, reverse=last < first)
-    assert all(0 <= scale.at(value) <= 200 for value in values if scale.holds(value))
-    ticks = scale.ticks(many)
+    assert all(0 <= axis.at(value) <= 200 for value in values if axis.holds(value))
+    ticks = axis.ticks(many)
     assert 1 <= len(ticks) <= many + 2
     assert all(-0.01 <= place <= 200.01 for place, _ in ticks)
 
@@ -46,18 +46,18 @@ def test_a_scale_puts_each_value_on_the_axis_or_just_beyond(
 )
 def test_ticks_are_round(ends: tuple[float, float], texts: list[str]) -> None:
     """And stand where their values are."""
-    scale = svg.Scale(*ends, 0, 200)
-    ticks = scale.ticks(4)
+    axis = svg.Axis(*ends, 0, 200)
+    ticks = axis.ticks(4)
 
     assert [text for _, text in ticks] == texts
     for place, text in ticks:
         said = float(text.replace("−", "-").replace(",", ""))
-        assert scale.at(said) == pytest.approx(place, abs=0.01)
+        assert axis.at(said) == pytest.approx(place, abs=0.01)
 
 
 def test_texts_of_ticks_do_not_touch() -> None:
     """Where there is no room for all, some are left out, and their ticks stay."""
-    axis, _ = svg.axis_below(svg.Scale(0, 9_000_000, 0, 120), 0, "", 9)
+    axis, _ = svg.axis_below(svg.Axis(0, 9_000_000, 0, 120), 0, "", 9)
 
     marks = ET.fromstring(axis)  # noqa: S314  (our own)
     rooms = [
@@ -83,7 +83,7 @@ def test_no_text_is_wider_than_its_room(text: str, room: float) -> None:
 @given(TEXTS)
 def test_any_text_is_text(text: str) -> None:
     """Wherever it stands: the same elements, no handler, and what does not show is spelled out."""
-    marks = [svg.text(0, 0, text, term=text), *svg.axis_below(svg.Scale(0, 1, 0, 9), 0, text)[:1]]
+    marks = [svg.text(0, 0, text, term=text), *svg.axis_below(svg.Axis(0, 1, 0, 9), 0, text)[:1]]
 
     drawn = svg.chart(marks, height=9, name=text, facts=[text], title=text, subtitle=[text])
 

@@ -103,10 +103,13 @@ class GcgProbesEvidence(Evidence):
             "real answers of its length. A string to the right of its stroke is preferred to "
             "nearly all of them. What was found to displease stands in the table only.",
             tuple(panels),
-            {"prompt": "text", "string": "term"}
-            | texts("found to", "found on", "source")
-            | numbers("z, sd", "percentile", "real answers of its length, sd")
-            | texts("above"),
+            {
+                "prompt": "text",
+                "string": "term",
+                **texts("found to", "found on", "source"),
+                **numbers("z, sd", "percentile", "real answers of its length, sd"),
+                "above": "text",
+            },
             tuple(cells),
         )
 

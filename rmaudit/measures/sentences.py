@@ -95,8 +95,11 @@ class SentencesEvidence(Evidence):
             "A full dot is the shift where good is asked, a hollow one where bad is. The "
             "lower ends in the table hold for all rows at once.",
             tuple(panels),
-            {"group": "term", "pattern": "text"}
-            | numbers("shift", "low", "high", "good contexts", "bad contexts"),
+            {
+                "group": "term",
+                "pattern": "text",
+                **numbers("shift", "low", "high", "good contexts", "bad contexts"),
+            },
             tuple(
                 (
                     *(row.group, row.pattern),

@@ -51,9 +51,9 @@ def histogram(title: str, scores: NDArray[np.float32]) -> svg.Drawing:
     """Return a histogram of rewards, without the names of tokens."""
     found = scores[np.isfinite(scores)].astype(float)
     counts, edges = np.histogram(found, bins=_BINS)
-    y = svg.Scale(0, float(max(counts.max(), 1)), _HEIGHT, 0)
+    y = svg.Axis(0, float(max(counts.max(), 1)), _HEIGHT, 0)
     beside, left = svg.axis_left(y, "answers")
-    x = svg.Scale(float(edges[0]), float(edges[-1]), 0, svg.WIDTH - left - 30)
+    x = svg.Axis(float(edges[0]), float(edges[-1]), 0, svg.WIDTH - left - 30)
     beneath, height = svg.axis_below(x, _HEIGHT, "reward")
     ends = [x.at(edge) for edge in edges.tolist()]
     bars = [

@@ -31,7 +31,7 @@ _Row = TypeVar("_Row", MarkedRow, Move, Bell)
 
 def points(panel: Points, of: str) -> str:
     """Draw a row for each term: its points with intervals, and a tick at a reference value."""
-    x = svg.Scale(*(panel.domain or _around(panel)), 0, _PLOT)
+    x = svg.Axis(*(panel.domain or _around(panel)), 0, _PLOT)
     several = any(len(row.marks) > 1 for row in panel.rows)  # points that may lie on each other
     marks = list(_names_and_zero(panel.rows, x, zero=panel.zero))
     for y, row in _placed(panel.rows):
@@ -71,7 +71,7 @@ def _around(panel: Points) -> Domain:
 def moves(panel: Moves, of: str) -> str:
     """Draw a row for each term: its change as a line from a hollow point to a filled one."""
     first, last = panel.ends
-    x = svg.Scale(*panel.domain, 0, _PLOT)
+    x = svg.Axis(*panel.domain, 0, _PLOT)
     marks = list(_names_and_zero(panel.rows, x, zero=False))
     for y, row in _placed(panel.rows):
         marks += _pair(x.at(row.end), x.at(row.start), y)
@@ -82,7 +82,7 @@ def moves(panel: Moves, of: str) -> str:
 
 def dumbbells(panel: Dumbbells, of: str) -> str:
     """Draw a row for each term: two points (filled, hollow), and a value with interval as text."""
-    x, right = svg.Scale(*panel.domain, 0, _SHORT_PLOT), _SHORT_PLOT + _NUMBERS
+    x, right = svg.Axis(*panel.domain, 0, _SHORT_PLOT), _SHORT_PLOT + _NUMBERS
     marks = list(_names_and_zero(panel.rows, x, zero=True, top=svg.LINE))
     marks.append(svg.text(right, 4, as_label(panel.numbers), anchor="end"))
     for y, row in _placed(panel.rows, svg.LINE):
@@ -113,7 +113,7 @@ def _placed(rows: Sequence[_Row], top: float = 0.0) -> Iterator[tuple[float, _Ro
 
 
 def _names_and_zero(
-    rows: Sequence[_Row], x: svg.Scale, *, zero: bool, top: float = 0.0
+    rows: Sequence[_Row], x: svg.Axis, *, zero: bool, top: float = 0.0
 ) -> Iterator[str]:
     """Yield each row's name left of the plot and, if `zero`, a dashed line at 0."""
     if zero and x.holds(0.0):
@@ -126,7 +126,7 @@ def _with_axis(  # noqa: PLR0913  (keyword-only after the subjects)
     panel: Points | Moves | Dumbbells,
     of: str,
     marks: Sequence[str],
-    x: svg.Scale,
+    x: svg.Axis,
     *,
     facts: Sequence[str],
     top: float = 0.0,

@@ -59,7 +59,7 @@ def _heights(sweep: SweepSummary) -> list[float]:
     return [_UNIT * count / (right - left) for count, left, right in bins]
 
 
-def _outline(sweep: SweepSummary, x: svg.Scale, middle: float, half: float, kind: str) -> str:
+def _outline(sweep: SweepSummary, x: svg.Axis, middle: float, half: float, kind: str) -> str:
     """Return a violin around `middle`; its widest bin has `half` pixels to either side."""
     ends = [svg.short(x.at(_in_sd(sweep, edge))) for edge in sweep.histogram.edges]
     heights = _heights(sweep)
@@ -88,7 +88,7 @@ def _range_in_sd(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
 
 
 def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> str:
-    x = svg.Scale(*domain, 0, _WIDTH)
+    x = svg.Axis(*domain, 0, _WIDTH)
     axis, beneath = svg.axis_below(x, _HEIGHT + _TICKS, _AXIS)
     marks = [_outline(sweep, x, _HEIGHT / 2, _HEIGHT / 2, "faint")]
     marks += [svg.line(x.at(0.0), 0, x.at(0.0), _HEIGHT, "ink dashed"), axis]
@@ -165,7 +165,7 @@ def of_models(models: Sequence[AuditedModel]) -> Picture | None:
 def _side_by_side(
     prompt: str, own: Sequence[tuple[str, SweepSummary]], *, domain: tuple[float, float]
 ) -> str:
-    x, height = svg.Scale(*domain, 0, _NARROW), _ROW * len(own)
+    x, height = svg.Axis(*domain, 0, _NARROW), _ROW * len(own)
     axis, beneath = svg.axis_below(x, height, _AXIS)
     marks = []
     for place, (name, sweep) in enumerate(own):

@@ -28,9 +28,9 @@ def boxes(panel: Boxes, of: str) -> str:
     """Draw a box plot of each bin: a box from quartile 1 to quartile 3, and a bar at the median."""
     bins = panel.bins
     ends = [end for each in bins for end in (each.q25, each.q75)]
-    y = svg.Scale(*(panel.domain or (min(0.0, *ends), max(0.0, *ends))), _HEIGHT, 0)
+    y = svg.Axis(*(panel.domain or (min(0.0, *ends), max(0.0, *ends))), _HEIGHT, 0)
     beside, left = svg.axis_left(y, as_label(panel.values))
-    x = svg.Scale(bins[0].low, bins[-1].high, 0, svg.WIDTH - left - _RIGHT)
+    x = svg.Axis(bins[0].low, bins[-1].high, 0, svg.WIDTH - left - _RIGHT)
     beneath, height = svg.axis_below(x, _HEIGHT, as_label(panel.axis))
     marks = [beside, beneath]
     for each in bins:
@@ -49,9 +49,9 @@ def boxes(panel: Boxes, of: str) -> str:
 def count_field(panel: CountField, of: str) -> str:
     """Draw a grid of cells, darker where more points lie in them, and label the named points."""
     most = max((count for row in panel.counts for count in row), default=0)
-    y = svg.Scale(panel.y[0], panel.y[-1], _FIELD, 0)
+    y = svg.Axis(panel.y[0], panel.y[-1], _FIELD, 0)
     beside, left = svg.axis_left(y, as_label(panel.y_axis))
-    x = svg.Scale(panel.x[0], panel.x[-1], 0, _FIELD)
+    x = svg.Axis(panel.x[0], panel.x[-1], 0, _FIELD)
     beneath, height = svg.axis_below(x, _FIELD, as_label(panel.x_axis))
     cells = (
         # The root of the share: a linear scale shows the peak and nothing else.
@@ -114,7 +114,7 @@ def shaded(share: float) -> float:
 def plane(panel: Plane, of: str) -> str:
     """Draw named points on a plane whose two axes have the same scale."""
     wide = 1.05 * max(max(abs(each.x), abs(each.y)) for each in panel.places) or 1.0
-    x, y = svg.Scale(-wide, wide, 0, _PLANE), svg.Scale(-wide, wide, _PLANE, 0)
+    x, y = svg.Axis(-wide, wide, 0, _PLANE), svg.Axis(-wide, wide, _PLANE, 0)
     marks = _named_points(panel.places, x, y, _PLANE, _PLANE, "blue", 3.5)
     said = [f"{quoted_term(each.name)} at {each.x:+.2f}, {each.y:+.2f}" for each in panel.places]
     left = (svg.WIDTH - 16 - _PLANE) / 2
@@ -123,8 +123,8 @@ def plane(panel: Plane, of: str) -> str:
 
 def _named_points(  # noqa: PLR0913, PLR0917
     places: Sequence[NamedPlace],
-    x: svg.Scale,
-    y: svg.Scale,
+    x: svg.Axis,
+    y: svg.Axis,
     width: float,
     height: float,
     kind: str,
