@@ -13,6 +13,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rmaudit.invisible_characters import spelled_out
 
@@ -174,16 +175,17 @@ def short(number: float) -> str:
 def axis_below(x: Axis, top: float, title: str, many: int = 7) -> tuple[str, float]:
     """Return an axis with ticks and a title beneath a plot, and its height.
 
-    Texts of ticks that would touch are left out.
+    Where texts of ticks would touch, every second or third is written, that of 0 among them.
     """
     left, right = sorted((x.start, x.end))
-    marks, free = [line(left, top, right, top, "faint")], -math.inf
-    for at, said in sorted(x.ticks(many)):
+    marks, ticks = [line(left, top, right, top, "faint")], sorted(x.ticks(many))
+    apart = min((b - a for (a, _), (b, _) in pairwise(ticks)), default=math.inf) or math.inf
+    every = math.ceil((3 + max(width_of(said) for _, said in ticks)) / apart)
+    zero = next((i for i, (_, said) in enumerate(ticks) if not said.strip("0.")), 0)
+    for i, (at, said) in enumerate(ticks):
         marks.append(line(at, top, at, top + 5, "faint"))
-        half = width_of(said) / 2
-        if at - half > free:
+        if (i - zero) % max(every, 1) == 0:
             marks.append(text(at, top + 17, said, anchor="middle"))
-            free = at + half + 2
     middle, lines = (left + right) / 2, wrapped(title, right - left + 60)
     marks += [
         text(middle, top + 32 + LINE * i, said, anchor="middle") for i, said in enumerate(lines)

@@ -18,7 +18,7 @@ _RIGHT = 20  # pixels right of a plot: half of the last tick's text
 _HEIGHT = 160  # of boxes
 _FIELD = 240  # of a side of a field of counts
 _MATRIX, _WIDEST, _NARROWEST, _TALLEST = 215, 40, 19, 24  # all columns; one column; one row
-_NAMES, _FEWEST = 110, 80  # of the names of its rows
+_NAMES = 150  # at most, of the names of its rows and columns
 _PLANE = 290  # a side of the plane
 _LABEL = 130  # at most, of a name beside its point
 FAINTEST, DENSEST = 0.08, 0.5  # opacities of a cell: text on it keeps its contrast
@@ -74,9 +74,7 @@ def count_field(panel: CountField, of: str) -> str:
 def matrix(panel: Matrix, of: str) -> str:
     """Draw numbers from 0 to 1 as shaded cells with two decimals each; None is an empty cell."""
     wide = min(_WIDEST, max(_NARROWEST, _MATRIX // len(panel.columns)))
-    tall, plot = min(wide, _TALLEST), wide * len(panel.columns)
-    left = max(_FEWEST, min(_NAMES, svg.WIDTH - 16 - plot))
-    marks, said = [], []
+    tall, marks, said = min(wide, _TALLEST), [], []
     # Of a matrix of one list of names the lower half says it all.
     half = panel.rows == panel.columns
     rows, columns = (list(map(as_label, names)) for names in (panel.rows, panel.columns))
@@ -90,14 +88,18 @@ def matrix(panel: Matrix, of: str) -> str:
             marks.append(svg.text(*at, _short(value), anchor="middle", kind="number"))
             if j < i or not half:
                 said.append(f"{rows[i]} and {columns[j]} {value:.2f}")
-    for i, name in enumerate(rows):
-        shown = svg.fitted(name, left - 8)
-        marks.append(svg.text(-6, tall * (i + 0.5) + 4, shown, anchor="end"))
-    bottom, names = tall * len(rows) + 10, [svg.fitted(name, left) for name in columns]
-    for j, name in enumerate(names):
+    beside, beneath = (
+        [svg.fitted(name, _NAMES - 8) for name in names] for names in (rows, columns)
+    )
+    for i, name in enumerate(beside):
+        marks.append(svg.text(-6, tall * (i + 0.5) + 4, name, anchor="end"))
+    bottom = tall * len(rows) + 10
+    for j, name in enumerate(beneath):
         marks.append(svg.text(wide * (j + 0.5) + 3, bottom, name, anchor="end", turn=-60))
-    height = bottom + 0.87 * max(map(svg.width_of, names))
-    width = max(svg.WIDTH, left + plot + 16)
+    reach = 0.5 * max(map(svg.width_of, beneath))  # to the left, of a name at 60 degrees
+    left = 8 + max(reach, *map(svg.width_of, beside))
+    height = bottom + 3**0.5 * reach
+    width = max(svg.WIDTH, left + wide * len(columns) + 16)
     return framed(panel, of, marks, height=height, facts=said, left=left, width=width)
 
 
