@@ -13,7 +13,7 @@ import shlex
 import signal
 import warnings
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -328,11 +328,9 @@ def render(state: Session) -> None:
 
 def _write_report(state: Session, results: Results, folder: Path) -> None:
     from rmaudit.report import writers
-    from rmaudit.report.charts.picture_cache import cached_in
 
     with _guarded(state, f"a page of {folder}"):
-        with cached_in(state.options.cache) if state.options else nullcontext():
-            writers.write(results, folder, page=not state.stopped)
+        writers.write(results, folder, page=not state.stopped)
         state.report = None if state.stopped else _here(folder / "index.html")
         state.warnings += _append_to_github_summary(folder)
     if state.log and not state.unwritten and not state.stopped:

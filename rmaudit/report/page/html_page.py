@@ -15,6 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from rmaudit import svg
 from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Stage
 from rmaudit.references import offensive_text_masks
 from rmaudit.references.offensive_text_masks import label, masked
@@ -62,6 +63,10 @@ _TERM = Markup(
     '<span class="cover">{mask}<span class="unseen"> masked term</span></span>'
     '<bdi class="real"></bdi></button>'
 )
+
+
+_CHARTS = Markup(svg.STYLE)  # noqa: S704  (our own)
+_STYLE = template("report.css") + _CHARTS + token_explorer.STYLE + template("simulator.css")
 
 
 @cache
@@ -119,13 +124,13 @@ def render(results: Results) -> str:
     scripts += [token_explorer.SCRIPT] if explored else []
     scripts += [SIMULATOR] if simulated else []
     report = environment().get_template("report.html.jinja")
-    page = report.render(
+    return report.render(
         run=results.run,
         day=verdict_box.day(results.run.created),
         ran=verdict_box.ran(results.run),
         schema=results.schema,
         small_print=SMALL_PRINT,
-        style=template("report.css") + token_explorer.STYLE + template("simulator.css"),
+        style=_STYLE,
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
@@ -141,7 +146,6 @@ def render(results: Results) -> str:
         others=scorecard.columns(row for row in rows if not row.decides),
         compared=charts.between(results.models, results.findings, results.comparison),
     )
-    return charts.compiled(page)
 
 
 def term(text: str) -> Markup:
