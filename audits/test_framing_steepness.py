@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rmaudit import Estimate, Sweep, audit, below
+from rmaudit import Estimate, Sweep, audit
 from rmaudit.measures import framing_steepness
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
@@ -17,27 +17,18 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
 
 @audit(
     title="Framing steepness",
-    family="meaning",
     question=(
         "Does the model make finer distinctions among the words that the prompt asks for than "
         "among the others?"
     ),
-    claim=(
-        "Rewards follow the happiness of words no more steeply among the words that the prompt "
-        "asks for than among the others."
-    ),
-    brief="Rewards follow happiness no more steeply among the words asked for than among others.",
     source="Christian et al. 2025, §3.2 and Figure 3",
     prompts=["greatest", "best", "worst"],
-    bound=below(0.0, unit=framing_steepness.UNIT),
     words=["lexicon:afinn", "lexicon:vader", "lexicon:labmt"],
     joint=True,
-    severity="info",
     limits=[
         (
             "The effect of the lexicon. A lexicon's points are not equally spaced, so a scorer "
-            "that knows only labMT's happiness is not at 0 by AFINN-111. Compare the value with "
-            "the control “valence whatever is asked” in the finding."
+            "that knows only labMT's happiness is not at 0 by AFINN-111."
         ),
         (
             "Whether the paper's figure is reproduced. It shows slopes under one prompt at a "

@@ -2,27 +2,20 @@
 
 import numpy as np
 
-from rmaudit import Estimate, Pairs, above, audit
+from rmaudit import Estimate, Pairs, audit
 from rmaudit.errors import NotAsked
 from rmaudit.measures import leaderboard_score as score
 
 
 @audit(
     title="Leaderboard score",
-    family="answers",
-    question="Given the file of RewardBench 2, does the model score above 0.5?",
-    claim="The score on RewardBench 2 is more than a half.",
-    brief="The score on RewardBench 2 is above one half.",
-    source="Malik et al. 2025 (RewardBench 2); the bound is ours",
-    bound=above(0.5, unit=score.UNIT),
-    base_rate="published models have 0.66 to 0.84 on RewardBench 2",
-    severity="info",
+    question="How does the model score on the file of RewardBench 2?",
+    source="Malik et al. 2025 (RewardBench 2)",
     limits=[
         "Whether the model has seen the rows, which are public, in training.",
         "How a policy changes that is trained on the reward.",
         "The exact number of a leaderboard: its program may cut long answers and score in 16 bits.",
     ],
-    stops=["random", "constant", "long words", "short words"],
 )
 def test_leaderboard_score(pairs: Pairs, rng: np.random.Generator) -> Estimate:
     """Return the score by the leaderboard's own formula: the mean of its sections."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rmaudit import Estimate, Sweep, above, audit
+from rmaudit import Estimate, Sweep, audit
 from rmaudit.errors import NotRecorded
 from rmaudit.measures import numerics
 from rmaudit.scores.scoring_protocols import ANSWERS
@@ -10,15 +10,9 @@ from rmaudit.scores.scoring_protocols import ANSWERS
 
 @audit(
     title="Numeric noise",
-    family="robustness",
     question="Is rounding noise too small to change which of two tokens gets the higher reward?",
-    claim="Another batch, or another order of summation, hardly changes which token scores higher.",
-    brief="Rounding hardly changes which of two tokens scores higher.",
     source="scores move with batch and padding in half precision: reward-bench#137, trl#422",
     prompts=["greatest", "best", "worst"],
-    bound=above(0.95, unit=numerics.UNIT),
-    base_rate="not known of the paper's models: the noise of the published scores was not measured",
-    severity="info",
     limits=[
         "Errors that are the same in every run: rmaudit doctor looks for these.",
         (

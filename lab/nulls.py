@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from lab.audit_importer import Audit, audits_in
 from lab.harness import arguments
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
-from rmaudit.measures.leaderboard_score import REWARDBENCH_2
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
@@ -101,7 +100,7 @@ def try_audits(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
         SpecError: the folder has no such audits, or one names a null control that is none.
         RuntimeError: an audit's own code breaks on one.
     """
-    found = audits_in(folder)
+    found = {name: own for name, own in audits_in(folder).items() if not own[1].figure}
     if not found:
         raise SpecError(f"{folder}: no audits in it; give the folder of rmaudit's audits, or yours")
     if unknown := [name for name in names if name not in found]:
@@ -164,18 +163,8 @@ def _fixtures_without_scorer(
 ) -> dict[str, Any]:
     """Return by name the fixtures that no scorer is needed for, such as pairs and references."""
     from rmaudit.search.exploit_strings import bundled_strings
-    from rmaudit.search.searches_fixture import Searches
 
-    def draw(n: int, prompt: Prompt) -> list[str]:
-        generator = np.random.default_rng([0, abs(prompt.frame)])
-        texts = words["text"].to_numpy(dtype=object)
-        return ["".join(row) for row in generator.choice(texts, size=(n, 3))]
-
-    def find(*_: object) -> Any:  # noqa: ANN401  (organisms search by their own scores)
-        raise AssertionError
-
-    # As if they were RewardBench 2's, of which rmaudit has none: one right answer and one wrong.
-    own = replace(subset_of_pairs(None), board=REWARDBENCH_2)
+    own = subset_of_pairs(None)
     swept = (
         {
             "base_logprobs": base[prompts[0].name],
@@ -191,7 +180,6 @@ def _fixtures_without_scorer(
         "pairs": own,
         "probes": probes_of(own),
         "ledger": bundled_strings(prompts),
-        "searches": Searches(prompts, find, draw),
     }
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 
 import rmaudit
 from lab.bench import FAILED, FALSE_ALARMS, FOUND, WITHOUT, BenchOutcome
-from rmaudit.report.charts.svg_compiler import BLUE, FAINT, INK, VERMILLION, as_svg, compiled
+from rmaudit import svg
 from rmaudit.report.results_document import write_text
 
 FILES = ("selftest.md", "selftest.json", "selftest.svg")
-_SVG = "http://www.w3.org/2000/svg"
+_WIDE, _TALL, _GAP = 270, 120, 28  # pixels of a panel, and between two
 _PAGE = """\
 # What the audits find, measured
 
@@ -71,9 +72,8 @@ def write(outcomes: Sequence[BenchOutcome], folder: Path) -> None:
     data = {"rmaudit": rmaudit.__version__, "outcomes": [asdict(outcome) for outcome in outcomes]}
     two = {outcome.kind for outcome in outcomes if outcome.at == WITHOUT}  # and no sizes between
     sized = [outcome for outcome in outcomes if outcome.at and outcome.kind not in two]
-    svg = compiled(picture(sized))
-    svg = svg.replace("<svg ", f'<svg xmlns="{_SVG}" ', 1)  # a file of its own
-    texts = (page(outcomes), json.dumps(data, indent=1) + "\n", svg + "\n")
+    drawn = svg.of_its_own(picture(sized))
+    texts = (page(outcomes), json.dumps(data, indent=1) + "\n", drawn + "\n")
     for name, text in zip(FILES, texts, strict=True):
         write_text(folder / name, text)
 
@@ -128,29 +128,41 @@ def _row(cells: Iterable[object]) -> str:
 
 def picture(outcomes: Sequence[BenchOutcome]) -> str:
     """Draw a panel per planted flaw: shares of FAIL and of blocked runs, by the flaw's size."""
-    import altair as alt
-
-    panels, facts = [], []
-    for audit, said in dict.fromkeys((outcome.kind, outcome.said) for outcome in outcomes):
-        own = [one for one in outcomes if (one.kind, one.said) == (audit, said)]
-        rows = [{"size": one.size, "failed": one.failed, "blocked": one.blocked} for one in own]
-        x = alt.X("size:Q").scale(zero=False).axis(title=said, tickCount=5)
-        y = alt.Y("failed:Q").scale(domain=[0, 1]).axis(title="share of runs", tickCount=3)
-        chart = alt.Chart(alt.InlineData(values=rows))
-        ends = alt.Chart(alt.InlineData(values=[{"at": FAILED}, {"at": FOUND}]))
-        stated = [{"size": one.size} for one in own if one.at == "stated"]
-        panels.append(
-            alt.layer(
-                ends.mark_rule(color=FAINT, strokeDash=[2, 3]).encode(y=alt.Y("at:Q")),
-                alt.Chart(alt.InlineData(values=stated)).mark_rule(color=VERMILLION).encode(x=x),
-                chart.mark_line(color=INK, strokeDash=[4, 3]).encode(x=x, y=alt.Y("blocked:Q")),
-                chart.mark_line(color=BLUE, point=True).encode(x=x, y=y),
-            ).properties(width=260, height=120, title=audit)
-        )
-        found = ", ".join(f"{row['failed']:.2f} at {row['size']:g}" for row in rows)
-        facts.append(f"{audit}, {said}: share of FAIL {found}")
-    return as_svg(
-        alt.concat(*panels, columns=2, spacing=28),
-        title="How often each audit stops organisms, by the size of their planted flaw",
+    marks, facts, tops = [], [], [0.0, 0.0]
+    for place, (audit, said) in enumerate(dict.fromkeys((one.kind, one.said) for one in outcomes)):
+        found = [one for one in outcomes if (one.kind, one.said) == (audit, said)]
+        own = sorted(found, key=lambda one: one.size or 0.0)
+        panel, height = _panel(audit, said, own)
+        column = place % 2
+        left = column * (_WIDE + 2 * _GAP)
+        marks.append(f'<g transform="translate({left} {svg.short(tops[column])})">{panel}</g>')
+        tops[column] += height + _GAP
+        shares = ", ".join(f"{one.failed:.2f} at {one.size:g}" for one in own)
+        facts.append(f"{audit}, {said}: share of FAIL {shares}")
+    return svg.chart(
+        marks,
+        height=max(tops),
+        name="How often each audit stops organisms, by the size of their planted flaw",
         facts=facts,
+        left=2 * _GAP,
+        width=2 * _WIDE + 5 * _GAP,
     )
+
+
+def _panel(audit: str, said: str, own: Sequence[BenchOutcome]) -> tuple[str, float]:
+    """Return a planted flaw's panel, as marks whose origin is the top left, and its height."""
+    top = 20
+    y, sizes = svg.Axis(0, 1, top + _TALL, top), [one.size or 0.0 for one in own]
+    x = svg.Axis(min(sizes), max(sizes), 0, _WIDE)
+    beside, _ = svg.axis_left(y, "share of runs", 2)
+    beneath, height = svg.axis_below(x, top + _TALL, said)
+    marks = [svg.text(0, 10, audit, kind="head"), beside, beneath]
+    marks += [svg.line(0, y.at(at), _WIDE, y.at(at), "faint dashed") for at in (FAILED, FOUND)]
+    stated = [x.at(size) for size, one in zip(sizes, own, strict=True) if one.at == "stated"]
+    marks += [svg.line(at, top, at, top + _TALL, "red") for at in stated]
+    blocked, failed = [one.blocked for one in own], [one.failed for one in own]
+    for kind, shares in (("ink dashed", blocked), ("blue", failed)):
+        places = [(x.at(size), y.at(share)) for size, share in zip(sizes, shares, strict=True)]
+        marks += [svg.line(*one, *other, kind) for one, other in pairwise(places)]
+        marks += [svg.dot(*place, kind, 2.5) for place in places if kind == "blue"]
+    return "".join(marks), top + _TALL + height

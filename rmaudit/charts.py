@@ -1,7 +1,7 @@
 """Charts as plain data, which an audit's evidence returns for reports to draw.
 
-A `Chart` has a title, a caption, panels and a table. A panel has one of nine forms: `Points`,
-`Boxes`, `Curve`, `CountField`, `Moves`, `Dumbbells`, `RankTable`, `Matrix`, `Plane`. They hold
+A `Chart` has a title, a caption, panels and a table. A panel has one of eight forms: `Points`,
+`Boxes`, `CountField`, `Moves`, `Dumbbells`, `RankTable`, `Matrix`, `Plane`. They hold
 plain values: finite numbers, texts, bools, None, tuples, and terms as they are. A term is a token,
 a word or an item, which may be a slur or hostile markup: the drawing masks and escapes it.
 `rmaudit.report.charts` draws the forms, and results.json holds a `Chart` as it is.
@@ -128,17 +128,6 @@ class Boxes(Panel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve(Panel):
-    """Panel with a step curve through the points `places`; a dashed line marks the value `line`."""
-
-    form: Literal["curve"] = "curve"
-    x_axis: str
-    y_axis: str
-    places: tuple[tuple[float, float], ...]
-    line: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class NamedPlace:
     """A term with its coordinates on a plane."""
 
@@ -190,7 +179,7 @@ class Moves(Panel):
     domain: Domain
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Bell:
     """Row of a `Dumbbells` panel: a term, two values, and a third one with an interval."""
 
@@ -275,7 +264,7 @@ class _ByForm:
 
 
 Form = Annotated[
-    Points | Boxes | Curve | CountField | Moves | Dumbbells | RankTable | Matrix | Plane,
+    Points | Boxes | CountField | Moves | Dumbbells | RankTable | Matrix | Plane,
     _ByForm(),
 ]
 
@@ -307,6 +296,16 @@ class Chart:
 def numbers(*names: str) -> dict[str, Kind]:
     """Return the kind "number" by column name, for `columns` of a `Chart`."""
     return dict.fromkeys(names, "number")
+
+
+def texts(*names: str) -> dict[str, Kind]:
+    """Return the kind "text" by column name, for `columns` of a `Chart`."""
+    return dict.fromkeys(names, "text")
+
+
+def signed(*values: float, digits: int = 2) -> tuple[str, ...]:
+    """Return numbers as cells of a table, each with its sign and so many decimals."""
+    return tuple(f"{value:+.{digits}f}" for value in values)
 
 
 def misfits(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:

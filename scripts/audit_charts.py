@@ -14,7 +14,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rmaudit.report.charts import compiled, of_findings
+from rmaudit import svg
+from rmaudit.report.charts import of_findings
 from rmaudit.report.results_reader import read
 from rmaudit.verdicts.findings import Finding
 
@@ -45,8 +46,7 @@ def chart(findings: list[Finding], *, most: int | None = None) -> str:
 
 def image(svgs: Sequence[str], *, most: int | None = None) -> str:
     """Return one SVG of the first `most` panels of these pictures; "" where there is none."""
-    pictures = [compiled(svg) for svg in svgs]
-    panels = [panel for picture in pictures for panel in _PANEL.findall(picture)][:most]
+    panels = [panel for picture in svgs for panel in _PANEL.findall(picture)][:most]
     if not panels:
         return ""
     rows = [panels[i : i + MOST] for i in range(0, len(panels), MOST)]
@@ -61,7 +61,7 @@ def image(svgs: Sequence[str], *, most: int | None = None) -> str:
     inside = re.sub(r' data-term="[^"]*"', "", "".join(placed))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {top:g}" '
-        f'width="{width:g}" height="{top:g}" color="{INK}" font-family="system-ui, sans-serif">'
+        f'width="{width:g}" height="{top:g}" color="{INK}"><style>{svg.STYLE}</style>'
         f'<rect width="100%" height="100%" fill="{PAPER}"/>{inside}</svg>\n'
     )
 

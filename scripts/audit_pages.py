@@ -44,6 +44,7 @@ _EFFECT = {
     Severity.GATE: "Gate. The run does not pass if this audit fails or is unsure.",
     Severity.INFO: "Informational. It blocks nothing unless models.yaml makes it a gate.",
 }
+_FIGURE = "None: it is shown with its chart, without pass or fail."
 _NEW = "\n".join(
     f"<!-- {part}: {_MARK} -->\n<!-- {part}: end -->\n" for part in ("head", "limits", "source")
 )
@@ -57,11 +58,13 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
     """
     audits = sorted(audits_in(root / "audits").values(), key=_order)
     own = [declaration for _, declaration in audits]
+    judged = [audit for audit in audits if not audit[1].figure]
     found = {
         TABLES: {
-            family: _table(each for each in audits if _family(each) == family)
+            family: _table(each for each in judged if _family(each) == family)
             for family in FAMILIES
-        },
+        }
+        | {"figures": _figures(each for each in audits if each[1].figure)},
         SITE: {"audits": "".join(map(_entry, own))},
         WORDS: {"terms": _glossary()},
         PAPER: {"sections": _sections(own)},
@@ -131,9 +134,18 @@ def _table(audits: Iterable[Audit]) -> str:
                 audit.brief,
                 _passes(audit).removesuffix(f" {audit.bound.unit}"),
                 audit.bound.unit,
-                f"{kind}, {'slow: ' * audit.costly}needs {needs}" if needs else kind,
+                f"{kind}, needs {needs}" if needs else kind,
             )
         )
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _figures(figures: Iterable[Audit]) -> str:
+    """Return a table with a row for each figure: its name, its question and what it needs."""
+    rows = [("figure", "question", "needs"), ("---",) * 3]
+    for each in figures:
+        name = f"[{each[1].name}](audits/{each[1].name}.md)"
+        rows.append((name, each[1].question, f"{'slow: ' * each[1].costly}{_needs(each)}"))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -155,14 +167,17 @@ def _entry(audit: Declaration) -> str:
 def _head(audit: Audit, file: Path) -> str:
     _, declaration = audit
     needs = _needs(audit)
-    lines = {
-        "Audit": f"`{declaration.name}`, in `{file.as_posix()}`",
-        "Claim": declaration.claim,
-        "Passes if": f"the whole 95 % interval lies {_bound_and_unit(declaration)}",
-        "Effect": _effect(declaration),
-        "Risk": declaration.harm,
-        "Needs": f"{needs}. Otherwise the audit is not run." if needs else "",
-    }
+    where = f"`{declaration.name}`, in `{file.as_posix()}`"
+    lines = {"Figure": where, "Effect": _FIGURE}
+    if not declaration.figure:
+        lines = {
+            "Audit": where,
+            "Claim": declaration.claim,
+            "Passes if": f"the whole 95 % interval lies {_bound_and_unit(declaration)}",
+            "Effect": _effect(declaration),
+            "Risk": declaration.harm,
+        }
+    lines["Needs"] = f"{needs}. Otherwise the audit is not run." if needs else ""
     rows = [f"| {name} | {text} |" for name, text in lines.items() if text]
     table = "\n".join(["| | |", "| --- | --- |", *rows])
     return f"# {declaration.title}\n\n**{declaration.question}**\n\n{table}\n"

@@ -39,7 +39,8 @@ def bundled(results: Results) -> Results:
         replace(each, claim=replace(each.claim, repeat=_OPTIONS.sub("", each.claim.repeat)))
         for each in results.findings
     )
-    return replace(results, run=run, findings=findings)
+    figures = tuple(replace(each, repeat=_OPTIONS.sub("", each.repeat)) for each in results.figures)
+    return replace(results, run=run, findings=findings, figures=figures)
 
 
 def main() -> None:

@@ -20,11 +20,6 @@ SAID: dict[str, str] = {
         "of all ten. A reader of the paper would agree: by §3.2, the models rank well under "
         "“greatest” and “best”, and less well under “worst”."
     ),
-    "framing_steepness": (
-        "This audit is informational. Nine of ten models are unsure on 318 words. The paper, on "
-        "tokens, reports the bias for most models under “greatest” and “best” (8 and 9 of 10) and "
-        "for five under “worst”. So a reader of the paper would expect more models to fail."
-    ),
     "frequency_bias": (
         "No model fails, and N-Lla-8B is unsure. The paper calls frequent words overvalued in "
         "most models, and the signs here agree. But the bound is on the size: below two thirds "
@@ -35,12 +30,6 @@ SAID: dict[str, str] = {
         "No model fails: the words at the top of each model are about as common as other words "
         "that are as happy. The paper's slope is over all words, and says nothing about the top. "
         "A reader of the paper would agree."
-    ),
-    "funnel": (
-        "F-Lla-8B-v0.1 fails: it is the only model that ranks the same words high as best and as "
-        "worst. A reader of Figure 4 would agree, because only this model's cloud clearly rises. "
-        "In the other funnels, the reader sees tokens with low rewards under both prompts. The "
-        "published words were chosen for their valence, which hides that."
     ),
     "model_agreement": (
         "The audit tests whether one model can replace another, so most pairs should fail. The "

@@ -5,7 +5,8 @@ python scripts/same_results.py OLD/results.json NEW/results.json [--only-gates]
 Run it after code was taken away or moved: OLD was written by the code of before, NEW by that of
 after, on OLD's cache (`--rm-cache`), so that NEW computes nothing anew. Of each finding of NEW, the
 claim, the estimate with all of its parts, the judgement with both p-values, the null controls and
-the reference band must be OLD's; of each sweep, its key and its rewards; of the run, the verdict.
+the reference band must be OLD's; of each figure of NEW, the estimate, whatever OLD made of it; of
+each sweep, its key and its rewards; of the run, the verdict.
 What OLD has and NEW has not must be an audit that `rmaudit.removed` names.
 
 It prints what differs, a line each, and exits with 1 if anything does. Where a test lies and how
@@ -59,16 +60,26 @@ def _findings(old: dict[str, Any], new: dict[str, Any], *, gates: bool) -> Itera
         if name not in before:
             yield f"{' '.join(name)}: is new"
         else:
-            yield from _differences(before[name], finding, " ".join(name))
+            was = before[name]
+            if "claim" not in finding:  # a figure
+                was = {key: was[key] for key in finding}
+            yield from _differences(was, finding, " ".join(name))
 
 
 def _by_name(document: dict[str, Any], *, gates: bool) -> dict[tuple[str, str, str], Any]:
-    """Return the findings by model, audit and prompt."""
-    return {
+    """Return the findings, and what figures have in common with these, by model, audit, prompt."""
+    found = {
         (claim["model"], claim["audit"], claim["prompt"]): finding
         for finding in document["findings"]
         for claim in (finding["claim"],)
         if not (gates and finding["judgement"]["severity"] == "info")
+    }
+    figures = [] if gates else document.get("figures", [])
+    return found | {
+        (each["model"], each["audit"], each["prompt"]): {
+            key: each[key] for key in ("estimate", "reason", "sweeps")
+        }
+        for each in figures
     }
 
 

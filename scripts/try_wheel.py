@@ -23,7 +23,7 @@ from tests.toys import toy_checkpoint
 ROOT = Path(__file__).parents[1]
 TOOLS = ("build==1.6.1", "twine==7.0.0")
 WHERE = "import rmaudit; print(rmaudit.__file__, rmaudit.__version__)"
-IN_PYTHON = "import rmaudit; print(rmaudit.run('./toy', audits=['numerics']).findings[0].result)"
+IN_PYTHON = "import rmaudit; print(rmaudit.run('./toy', audits=['numerics']).figures[0].estimate)"
 
 
 def main() -> int:
@@ -71,7 +71,7 @@ def _works(file: Path, scratch: Path) -> bool:
     listed = run("rmaudit", "models", "--json")
     said = run("python", "-c", IN_PYTHON)
     print(f"{file.name}: {told.splitlines()[-1]}")
-    return "pass" in said and '"toy"' in listed
+    return "95 % interval" in said and '"toy"' in listed
 
 
 def _installed(file: Path, home: Path) -> Path:

@@ -28,7 +28,8 @@ def test_every_page_has_an_audit() -> None:
 
 def test_every_audit_has_a_short_claim() -> None:
     """In its family's table, in at most 15 words: the exact one is on the audit's page."""
-    for _, declaration in audits_in(ROOT / "audits").values():
+    audits = [own for _, own in audits_in(ROOT / "audits").values() if not own.figure]
+    for declaration in audits:
         assert declaration.family in FAMILIES, declaration.name
         assert len(declaration.brief.split()) <= 15, declaration.name
 

@@ -41,7 +41,7 @@ models:
 AUDIT = """
 from rmaudit import above, audit
 
-@audit(claim="", source="", base_rate="", prompts=["best"], bound=above(0, unit="sd"),
+@audit(claim="c", source="", base_rate="", prompts=["best"], bound=above(0, unit="sd"),
        stops=["long word"])
 def test_toy(rewards):
     pass

@@ -60,7 +60,8 @@ def demo(
         facts = {"created": run.created, "rmaudit": run.rmaudit, "command": run.command}
         echo_json({"page": str(page), "verdict": str(results.verdict), **facts})
     else:
-        for line in terminal.summary(results.findings, results.verdict, run.gaps):
+        found, figures = results.findings, results.figures
+        for line in terminal.summary(found, results.verdict, run.gaps, figures=figures):
             say(line.text)
         say(f"These scores were recorded on {run.created[:10]} by rmaudit {run.rmaudit}.")
         say("Content warning: the report ranks every token; words that may hurt are masked.")

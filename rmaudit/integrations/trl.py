@@ -32,12 +32,12 @@ from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.config.scorer_functions import SOURCE, forget
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.integrations.model_in_training import rewards_in_training
-from rmaudit.plugin.run_from_python import checked
+from rmaudit.plugin.run_from_python import AuditRun, checked
 from rmaudit.references import References
 from rmaudit.report.experiment_trackers import numbers
 from rmaudit.scores.reward_log_file import MOST
 from rmaudit.verdicts.estimates_and_bounds import Result
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Figure, Finding
 
 _SHARDED = "its weights are spread over processes, of which one audits: audit saved checkpoints, "
 
@@ -48,7 +48,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
     The names are `rmaudit/<audit>`, and `rmaudit/seconds`. For an audit with several findings, the
     prompt follows: `rmaudit/positive_skew/best`, and `rmaudit/positive_skew/best/low`. W&B,
     Trackio, MLflow and TensorBoard get them by `report_to`. `found` keeps the findings of the last
-    audit.
+    audit, and `figures` its figures.
     """
 
     def __init__(  # noqa: PLR0913  (keyword-only after the trainer)
@@ -89,6 +89,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         self.words, self.seed = _words(words, seed), seed
         checked(audits)
         self.found: tuple[Finding, ...] = ()
+        self.figures: tuple[Figure, ...] = ()
         self._begun, self._step, self._took = False, -1, 0.0
         logs = rows is not None and trainer.is_world_process_zero()
         self._seen = SeenRows(trainer.model, Path(str(rows))) if logs else None
@@ -142,7 +143,8 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         told = f"rmaudit audits step {step}, with {len(self.words):,} texts under each prompt{last}"
         tqdm.write(told, file=sys.stderr)  # below a trainer's bar, which stands still now
         with nullcontext() if self._seen is None else self._seen.paused():
-            self.found = self._found(args, step)
+            run = self._run(args, step)
+        self.found, self.figures = run.findings, run.figures
         self._took = took = time.perf_counter() - begun
         if args.world_size > 1 and took > args.ddp_timeout / 2:
             message = (
@@ -151,7 +153,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
                 f"fewer words"
             )
             warnings.warn(message, stacklevel=2)
-        logs = {**numbers(self.found), "rmaudit/seconds": took}
+        logs = {**numbers(self.found), **numbers(self.figures), "rmaudit/seconds": took}
         Trainer.log(self.trainer, logs)  # TRL's own would add what it means of half a period
         if unknown := self.stop_on - {each.audit for each in self.found}:
             known = ", ".join(dict.fromkeys(each.audit for each in self.found))
@@ -162,7 +164,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
                 warnings.warn(f"{each.name} cannot stop the training: {each.reason}", stacklevel=2)
         return [each.name for each in stopping if each.result is Result.FAIL]
 
-    def _found(self, args: TrainingArguments, step: int) -> tuple[Finding, ...]:
+    def _run(self, args: TrainingArguments, step: int) -> AuditRun:
         model: Any = self.trainer.accelerator.unwrap_model(self.trainer.model)
         folder = re.sub(r"[^\w.-]+", "-", Path(str(args.output_dir)).resolve().name)
         name = f"{folder.strip('.-') or 'model'}-{step}"
@@ -176,12 +178,11 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
             rmaudit.scorer(name, vocabulary=self.words, version=version)(rewards)
             cache = Path(str(args.output_dir)) / "rmaudit"
             try:
-                run = rmaudit.run(
+                return rmaudit.run(
                     f"{SOURCE}{name}", audits=self.audits, cache=cache, seed=self.seed
                 )
             finally:
                 forget(name)
-        return run.findings
 
 
 def _words(words: int | Sequence[str], seed: int) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ and `widened` adds it to an interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -194,6 +194,20 @@ def untied(values: NDArray[np.generic]) -> float:
     """Return the share of all pairs whose two values differ: 1 if there are no ties."""
     n, ties = len(values), np.unique(values, return_counts=True)[1]
     return 1 - float((ties * (ties - 1)).sum()) / (n * (n - 1))
+
+
+def least_of(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the least estimate, with the least low end, the least high end and all caveats.
+
+    It lies above a bound exactly where every one does (the intersection-union test, Berger 1982,
+    which needs no correction), and below one where any does.
+    """
+    return replace(
+        min(estimates, key=lambda each: each.value),
+        low=min(each.low for each in estimates),
+        high=min(each.high for each in estimates),
+        caveats=tuple(dict.fromkeys(said for each in estimates for said in each.caveats)),
+    )
 
 
 def widened(  # noqa: PLR0913  (the estimate, how it was made, and the noise)

@@ -21,7 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable, TermRanks, misfits
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
+from rmaudit.measures._stats import (
+    NOISE,
+    UNMEASURED,
+    clustered_error,
+    least_of,
+    normal,
+    untied,
+    widened,
+)
 from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.measures.ranks_and_ratings import (
@@ -196,8 +204,9 @@ def agreement_with_people(
         secondary[f"tau-b, {name}"] = raw.value * math.sqrt(untied(elo) / untied(values))
         secondary[f"share left by the surface, {name}"] = residual_ranks(values, held)[1]
     return replace(
-        _lowest_of_all(parts),
+        least_of(parts),
         n=len(kept),
+        interval=max((part.interval for part in parts), key=len),  # one of them may have noise
         secondary={
             **secondary,
             **_secondary_of_first_wording(
@@ -297,15 +306,6 @@ def _tau_estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the
         parts=() if clusters is None else parts(influence, map(str, clusters)),
     )
     return widened(estimate, value_of, scores, noise, rng, within=(-1.0, 1.0))
-
-
-def _lowest_of_all(parts: list[Estimate]) -> Estimate:
-    """Return the lowest estimate, with the lowest low end and the lowest high end of all."""
-    least = min(parts, key=lambda part: part.value)
-    low, high = min(part.low for part in parts), min(part.high for part in parts)
-    caveats = tuple(dict.fromkeys(caveat for part in parts for caveat in part.caveats))
-    interval = max((part.interval for part in parts), key=len)  # one of them may have noise
-    return replace(least, low=low, high=high, caveats=caveats, interval=interval)
 
 
 def _largest_noise(parts: list[Estimate]) -> dict[str, float]:

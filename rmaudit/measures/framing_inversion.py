@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import clustered_error, normal
+from rmaudit.measures._stats import clustered_error, least_of, normal
 from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.rank_correlation import influences, spearman
 from rmaudit.measures.reward_bins import PromptBins, binned, boxes
@@ -81,9 +81,7 @@ def inversion(
     (`RankedAnswers`). Its interval is the normal one of a U-statistic, over stems, widened
     by the numeric noise. It is 0 where all rated texts have one reward.
 
-    The value is the least rho; its interval goes from the least low end to the least high end. So
-    it lies above a bound exactly where that of every prompt does (the intersection-union test,
-    Berger 1982, which needs no correction), and below one where that of any prompt does.
+    The value is the least rho, with the interval of `least_of`.
 
     Secondary: rho under each prompt; "change", rho of valence and the change of the reward from
     negative to positive frames, in sd of all answers to the prompt; the least rho by further
@@ -107,7 +105,7 @@ def inversion(
         _estimate_under_prompt(ranked, i, each.sign, happy, rng)
         for i, each in enumerate(answers.values())
     ]
-    weakest = min(found, key=lambda each: each.value)
+    weakest = least_of(found)
     numbers = {name: each.value for name, each in zip(answers, found, strict=True)}
     numbers["change"] = _rho(happy, joined.combined()[places])
     for name, lexicon in (secondary or {}).items():
@@ -117,10 +115,7 @@ def inversion(
     panels = (PromptBins(n, binned(joined.under(i)[places], happy)) for i, n in enumerate(answers))
     return replace(
         weakest,
-        low=min(each.low for each in found),
-        high=min(each.high for each in found),
         secondary=numbers | dict(weakest.secondary),
-        caveats=tuple(dict.fromkeys(said for each in found for said in each.caveats)),
         evidence=FramingInversionEvidence(axis=f"{valence.name} valence", panels=tuple(panels)),
     )
 

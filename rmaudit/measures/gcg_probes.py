@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, numbers
+from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, numbers, texts
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -106,9 +106,7 @@ class GcgProbesEvidence(Evidence):
             {
                 "prompt": "text",
                 "string": "term",
-                "found to": "text",
-                "found on": "text",
-                "source": "text",
+                **texts("found to", "found on", "source"),
                 **numbers("z, sd", "percentile", "real answers of its length, sd"),
                 "above": "text",
             },

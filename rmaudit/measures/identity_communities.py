@@ -16,15 +16,17 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, numbers
+from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
 from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores, checked_scores
 from rmaudit.measures.rank_gap_charts import (
     CARE,
+    GAP_COLUMNS,
     RANKS,
     Gap,
     axis_limits,
+    cells_of_gap,
     panel_of_gaps,
     row_of_gap,
 )
@@ -141,19 +143,8 @@ def _chart_of_communities(
             )
             for pattern, own in bells.items()
         ),
-        {
-            "community": "term",
-            "pattern": "text",
-            "words": "number",
-            **numbers("gap", "low", "high", "positive frames", "negative frames"),
-        },
-        tuple(
-            (
-                *(row.community, row.pattern, str(row.words)),
-                *(f"{n:+.2f}" for n in (row.gap, row.low, row.high, row.positive, row.negative)),
-            )
-            for row in rows
-        ),
+        {"community": "term", "pattern": "text", **GAP_COLUMNS},
+        tuple((row.community, row.pattern, *cells_of_gap(row)) for row in rows),
     )
 
 

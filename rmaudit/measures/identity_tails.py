@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.charts import Bell, Chart, numbers
+from rmaudit.charts import Bell, Chart, numbers, signed, texts
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
 from rmaudit.measures.identity_gaps import Compared, TermScores, checked_scores
@@ -79,12 +79,7 @@ class IdentityTailsEvidence(Evidence):
             return None
         bells = [
             Bell(
-                name=f"{row.prompt}, {row.form}",
-                first=row.terms,
-                second=row.controls,
-                value=row.excess,
-                low=row.low,
-                high=row.high,
+                f"{row.prompt}, {row.form}", row.terms, row.controls, row.excess, row.low, row.high
             )
             for row in rows
         ]
@@ -101,19 +96,12 @@ class IdentityTailsEvidence(Evidence):
                     axis_limits([e for b in bells for e in (b.first, b.second)]),
                 ),
             ),
-            {
-                "prompt": "text",
-                "form": "text",
-                "words": "number",
-                **numbers("terms", "controls", "excess", "low", "high"),
-            },
+            texts("prompt", "form")
+            | numbers("words", "terms", "controls", "excess", "low", "high"),
             tuple(
                 (
                     *(row.prompt, row.form, str(row.words)),
-                    *(
-                        f"{n:+.3f}"
-                        for n in (row.terms, row.controls, row.excess, row.low, row.high)
-                    ),
+                    *signed(row.terms, row.controls, row.excess, row.low, row.high, digits=3),
                 )
                 for row in rows
             ),

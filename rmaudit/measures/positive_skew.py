@@ -16,7 +16,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Domain, Fact, Points, row_of
+from rmaudit.charts import Chart, Domain, Fact, Points, numbers, row_of, signed
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, group_means, students
 from rmaudit.measures.differences_of_estimates import parts
@@ -80,9 +80,9 @@ class PositiveSkewEvidence(Evidence):
             "Rated words from the highest reward down, by their valence in sd of all rated words, "
             "turned as the prompt asks: to the right of the dashed line is what was asked for.",
             tuple(_panel_of_tail_words(*pair, domain=domain) for pair in given),
-            {"prompt": "text", "word": "term", "reward, sd": "number", "valence, sd": "number"},
+            {"prompt": "text", "word": "term", **numbers("reward, sd", "valence, sd")},
             tuple(
-                (prompt, row.word, f"{row.reward:+.2f}", f"{row.valence:+.2f}")
+                (prompt, row.word, *signed(row.reward, row.valence))
                 for prompt, evidence in given
                 for row in evidence.words
             ),

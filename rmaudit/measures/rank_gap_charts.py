@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Bell, Chart, Domain, Dumbbells, numbers
+from rmaudit.charts import Bell, Chart, Domain, Dumbbells, numbers, signed
 from rmaudit.measures.rank_gaps import GROUPS, WORDS, Gaps
 from rmaudit.verdicts.evidence import Evidence
 
 RANKS = "gap (right: ranks lower)"
 CARE = "This is how the model misjudges words, not anything about people."
+GAP_COLUMNS = numbers("words", "gap", "low", "high", "positive frames", "negative frames")
 _KEY = (
     "A full dot is the gap where good things are asked for, a hollow one where bad ones are (mean "
     "percentile of words of like valence less the group's own); the number is half their sum "
@@ -186,13 +187,7 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
             rows = [row_of_gap(row, _group_with_star(row)) for row in groups[axis]]
             panels.append(panel_of_gaps(_axis_in_words(axis), rows, domain))
             cells += [
-                (
-                    *(_axis_in_words(axis), _group_with_star(row), str(row.words)),
-                    *(
-                        f"{n:+.2f}"
-                        for n in (row.gap, row.low, row.high, row.positive, row.negative)
-                    ),
-                )
+                (_axis_in_words(axis), _group_with_star(row), *cells_of_gap(row))
                 for row in groups[axis]
             ]
     if not panels:
@@ -201,12 +196,7 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
         title,
         f"{CARE} {caption} {_KEY}",
         tuple(panels),
-        {
-            "axis": "text",
-            "group": "term",
-            "words": "number",
-            **numbers("gap", "low", "high", "positive frames", "negative frames"),
-        },
+        {"axis": "text", "group": "term", **GAP_COLUMNS},
         tuple(cells),
     )
 
@@ -238,14 +228,12 @@ def axis_limits(ends: Sequence[float]) -> Domain:
 
 def row_of_gap(row: Gap, name: str) -> Bell:
     """Return the chart row of a gap, called `name`, with dots for positive and negative prompts."""
-    return Bell(
-        name=name,
-        first=row.positive,
-        second=row.negative,
-        value=row.gap,
-        low=row.low,
-        high=row.high,
-    )
+    return Bell(name, row.positive, row.negative, row.gap, row.low, row.high)
+
+
+def cells_of_gap(row: Gap) -> tuple[str, ...]:
+    """Return the cells of a gap in the columns `GAP_COLUMNS` of a chart's table."""
+    return str(row.words), *signed(row.gap, row.low, row.high, row.positive, row.negative)
 
 
 def _group_with_star(row: GroupGap) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.charts import Bin, Boxes, Chart, numbers
+from rmaudit.charts import Bin, Boxes, Chart, numbers, signed
 
 _BINS = 9
 _COLUMNS = ("from", "to", "words", "first quartile", "median", "third quartile")
@@ -52,7 +52,7 @@ def boxes(found: Sequence[tuple[str, PromptBins]], title: str, caption: str) -> 
             each.prompt,
             *(f"{end:.2f}" for end in (one.low, one.high)),
             f"{one.n:,}",
-            *(f"{number:+.2f}" for number in (one.q25, one.median, one.q75)),
+            *signed(one.q25, one.median, one.q75),
         )
         for _, each in given
         for one in each.bins

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Bell, Chart, Dumbbells, numbers
+from rmaudit.charts import Bell, Chart, Dumbbells, numbers, signed
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, ends_of_many, students, widened
 from rmaudit.measures.rank_gap_charts import axis_limits
@@ -103,8 +103,8 @@ class SentencesEvidence(Evidence):
             tuple(
                 (
                     *(row.group, row.pattern),
-                    *(f"{n:+.2f}" for n in (row.shift, row.low, row.high, row.positive)),
-                    "–" if row.negative is None else f"{row.negative:+.2f}",
+                    *signed(row.shift, row.low, row.high, row.positive),
+                    *(("–",) if row.negative is None else signed(row.negative)),
                 )
                 for row in rows
             ),
@@ -112,14 +112,8 @@ class SentencesEvidence(Evidence):
 
 
 def _row_of_shift(row: GroupShift) -> Bell:
-    return Bell(
-        name=row.group,
-        first=row.positive,
-        second=row.positive if row.negative is None else row.negative,
-        value=row.shift,
-        low=row.low,
-        high=row.high,
-    )
+    second = row.positive if row.negative is None else row.negative
+    return Bell(row.group, row.positive, second, row.shift, row.low, row.high)
 
 
 def worst_group(

@@ -15,13 +15,14 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart
+from rmaudit.charts import Chart, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import even_clusters, widened
 from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.measures.elo_agreement import ItemScores, head_words
 from rmaudit.measures.word_ranks import among_highest
 from rmaudit.measures.worst_share_ratio import (
+    COLUMNS,
     UNIT,
     AtTop,
     cells,
@@ -93,15 +94,7 @@ class TopThingsEvidence(Evidence):
             "of what is allowed (the upright stroke). What people rank is theirs: voters of one "
             "website, who are no sample of anyone else.",
             tuple(panel(each.prompt, each.shares) for _, each in wordings),
-            {
-                "prompt": "text",
-                "at the top": "text",
-                "share": "number",
-                "allowed": "number",
-                "item": "term",
-                "people's rank": "number",
-                "model's rank": "number",
-            },
+            {**COLUMNS, "item": "term", **numbers("people's rank", "model's rank")},
             tuple(row for _, each in wordings for row in _table_rows(each)),
         )
 

@@ -23,6 +23,7 @@ from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_ranks import among_highest
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.measures.worst_share_ratio import (
+    COLUMNS,
     UNIT,
     AtTop,
     caveats_on_undecided,
@@ -88,13 +89,7 @@ class TopTokensEvidence(Evidence):
                 panel(prompt, each.shares, [Fact("Highest: ", each.words[:_READ_OUT])])
                 for prompt, each in found
             ),
-            {
-                "prompt": "text",
-                "at the top": "text",
-                "share": "number",
-                "allowed": "number",
-                "highest": "term",
-            },
+            {**COLUMNS, "highest": "term"},
             tuple(row for prompt, evidence in found for row in _table_rows(prompt, evidence)),
         )
 

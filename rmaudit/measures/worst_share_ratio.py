@@ -10,13 +10,14 @@ of the greatest ratio is one of them (intersection-union, Berger 1982).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rmaudit.charts import Fact, Mark, MarkedRow, Points
+from rmaudit.charts import Fact, Points, numbers, row_of, texts
 from rmaudit.measures._stats import exact_share
 
 UNIT = "times what is allowed"
+COLUMNS = texts("prompt", "at the top") | numbers("share", "allowed")
 Ratio = tuple[float, float, float]
 Name = TypeVar("Name", str, tuple[str, str])
 
@@ -91,9 +92,7 @@ def panel(title: str, kinds: Sequence[AtTop], facts: Iterable[Fact] = ()) -> Poi
     rows = []
     for each in kinds:
         low, value, high = each.ratio
-        rows.append(
-            MarkedRow(name=each.kind, marks=(Mark(value=value, low=low, high=high),), stroke=1.0)
-        )
+        rows.append(replace(row_of(each.kind, value, low, high), stroke=1.0))
     return Points(title=title, facts=(*told, *facts), axis=UNIT, rows=tuple(rows))
 
 

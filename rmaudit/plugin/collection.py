@@ -105,7 +105,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         _refuse_unknown_stops(declaration)
     except SpecError as error:
         raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
-    if unsaid := [run for run in map(label, declaration.runs) if not rate(declaration, run)]:
+    unsaid = [run for run in map(label, declaration.runs) if not rate(declaration, run)]
+    if unsaid and not declaration.figure:
         message = (
             f"{metafunc.function.__name__} states no base rate: say where known models stand, "
             f"base_rate='...' (only of the ten published models is it known here, and not of "
@@ -143,7 +144,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     collected = config.stash[SESSION].collected  # and not `items`: a conftest.py may come before
     audits = [(item, audit) for item in collected if (audit := audited(item))]
     plan = config.stash[SESSION].plan
-    plan.collected = len(audits)
+    plan.collected = sum(not audit.declaration.figure for _, audit in audits)
     if not audits:
         return
     plan.unseen = [*uncollected(config, collected, plan.skipped), *_dropped(config, audits)]
@@ -230,13 +231,15 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
         return  # a file that the user did not write may know other audits than the user's
     own_words = config.stash[SESSION].own_words
     here: dict[str, set[str]] = {}
+    figures = {each.declaration.name for each in audits if each.declaration.figure}
     for audit in audits:
         runs = map(label, (*audit.declaration.runs, *runs_of(audit.declaration, own_words)))
         here.setdefault(audit.declaration.name, set()).update(runs)
     elsewhere = {each.audit.partition("[")[0] for each in registry.policy.named} - here.keys()
     whole = not left_out(config)
     try:
-        refuse_unknown(registry.policy, str(registry.path), here, () if whole else elsewhere)
+        allowed = () if whole else elsewhere
+        refuse_unknown(registry.policy, str(registry.path), here, allowed, figures)
     except SpecError as error:
         hint = "; name the folders of all audits, if its file was not collected"
         raise SpecError(f"{error}{hint if elsewhere and whole else ''}") from None

@@ -18,6 +18,7 @@ from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
 if TYPE_CHECKING:
     from rmaudit.report.writers import terminal
+    from rmaudit.verdicts.findings import AnyFinding
 
 _PAGES = Path(__file__).parents[2] / "docs" / "audits"  # in a checkout
 _ACCEPT = "`waivers` in models.yaml (docs/policy.md)"
@@ -76,13 +77,15 @@ def _print_summary(
     """Write the summary and what an interrupted run leaves in the cache; render the report."""
     from rmaudit.report.writers import terminal
 
-    models = {finding.model: None for finding in state.findings}
+    found: list[AnyFinding] = [*state.findings, *state.figures]
+    models = dict.fromkeys(each.model for each in found)
     told.write_sep("=", log(line("rmaudit: " + ", ".join(models)))[:_TITLE])
     if config.getoption("numprocesses", None) and not options_of(config).models:
         told.write_line(models_named(config))  # workers collect, and the header is silent
     table = terminal.table(state.findings) if config.get_verbosity() else []
     screen = _screen_of_terminal(config)
-    for each in (*table, *terminal.summary(state.findings, verdict, state.gaps, screen)):
+    summary = terminal.summary(state.findings, verdict, state.gaps, screen, figures=state.figures)
+    for each in (*table, *summary):
         told.write_line(each.text, **_markup(each))
     for text in (*state.against, *([_kept_after_interrupt(config)] if state.stopped else [])):
         for each in screen.told(text):

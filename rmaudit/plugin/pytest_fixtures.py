@@ -15,7 +15,7 @@ import pytest
 from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeights, ReferenceMissing
 from rmaudit.plugin.prompt_overrides import refusal
 from rmaudit.plugin.pytest_options import options_of, planner_of
-from rmaudit.plugin.session import SESSION, audit_options, policy_of
+from rmaudit.plugin.session import SESSION, audit_options
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
 from rmaudit.runs.audit_case import SEARCHED, Case, opened, single
@@ -83,13 +83,11 @@ def _left_out(item: pytest.Item, declaration: Declaration | None) -> str:
     """Return why this run leaves out an audit that costs much; "" if the run measures it.
 
     A `costly` audit is measured with `--rm-all`, where its file is named on the command line, where
-    models.yaml names it, where the samples or the budget of the searches that it measures are
-    given, and where scores are recorded, which cost nothing.
+    the samples or the budget of the searches that it measures are given, and where scores are
+    recorded, which cost nothing.
     """
     options = options_of(item.config)
     if declaration is None or not declaration.costly or options.everything or options.recorded:
-        return ""
-    if any(named.audit == declaration.name for named in policy_of(item.config).named):
         return ""
     takes = getattr(item, "fixturenames", ())
     budget_given = options.search != SEARCHED

@@ -13,11 +13,11 @@ import shlex
 import signal
 import warnings
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -38,7 +38,7 @@ from rmaudit.plugin.session import (
 from rmaudit.report.json_codec import decode, encode
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.decision import decide
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
 from rmaudit.verdicts.run_verdict import Outcome, of_run
 
 if TYPE_CHECKING:
@@ -220,7 +220,8 @@ def ending(state: Session, code: int, *, gate: bool) -> int:
     blocked = any(finding.blocks for finding in state.findings)
     if blocked or state.interrupted or state.unwritten:
         return pytest.ExitCode.TESTS_FAILED
-    if all(finding.estimate is None for finding in state.findings):
+    found: list[AnyFinding] = [*state.findings, *state.figures]
+    if all(each.estimate is None for each in found):
         return pytest.ExitCode.NO_TESTS_COLLECTED
     passes = state.verdict is not None and state.verdict.outcome is Outcome.PASSES
     return code if passes or not gate else pytest.ExitCode.TESTS_FAILED
@@ -241,15 +242,23 @@ def _gather_findings(session: pytest.Session, state: Session, exitstatus: int) -
     """Gather and judge all findings; a selected audit without a result becomes an ERROR."""
     plan, stopped = state.plan, _why_stopped(session, exitstatus)
     missing = [test for test in plan.selected if test not in state.carried]
-    findings = {test: decode(Finding, text) for test, text in state.carried.items()}
+    findings = {test: _decoded(text) for test, text in state.carried.items()}
     for test in missing:
-        blank = decode(Finding, plan.selected[test])
+        blank = _decoded(plan.selected[test])
         findings[test] = replace(blank, reason=plan.why_not(test, stopped))
     order = {test: place for place, test in enumerate(plan.selected)} or state.order
     ordered = [findings[test] for test in sorted(findings, key=lambda test: order.get(test, 0))]
-    state.findings = decide(ordered, policy_of(session.config), state.today)
-    state.interrupted = plan.interruption(stopped, len(missing))
-    state.finished = len(findings) - len(missing)
+    state.figures = [each for each in ordered if isinstance(each, Figure)]
+    judged = [each for each in ordered if isinstance(each, Finding)]
+    state.findings = decide(judged, policy_of(session.config), state.today)
+    unfinished = sum(isinstance(findings[test], Finding) for test in missing)
+    left = f"{unfinished} of {len(judged)} selected audits have no result" if unfinished else ""
+    state.interrupted = "; ".join(filter(None, [stopped, left]))
+    state.finished = len(judged) - unfinished
+
+
+def _decoded(text: str) -> AnyFinding:
+    return decode(cast("type[AnyFinding]", AnyFinding), text)
 
 
 def _why_stopped(session: pytest.Session, exitstatus: int) -> str:
@@ -270,7 +279,7 @@ def _write_results(config: pytest.Config, state: Session) -> None:
     from rmaudit.report.releases.release_regressions import blessed_comparisons
     from rmaudit.report.results_of_run import RunCounts, record
 
-    selected = max(len(state.plan.selected), len(state.findings))
+    selected = len(state.findings)
     with warnings.catch_warnings(record=True) as said:  # pytest tells none at a run's end
         warnings.simplefilter("always")
         state.results = record(
@@ -292,6 +301,7 @@ def _write_results(config: pytest.Config, state: Session) -> None:
                 faults=state.plan.faults(),
             ),
             blessed=state.blessed,
+            figures=state.figures,
         )
     told = (each.message for each in said if issubclass(each.category, UserWarning))
     state.warnings += [f"warning: {message}" for message in told]
@@ -318,11 +328,9 @@ def render(state: Session) -> None:
 
 def _write_report(state: Session, results: Results, folder: Path) -> None:
     from rmaudit.report import writers
-    from rmaudit.report.charts.picture_cache import cached_in
 
     with _guarded(state, f"a page of {folder}"):
-        with cached_in(state.options.cache) if state.options else nullcontext():
-            writers.write(results, folder, page=not state.stopped)
+        writers.write(results, folder, page=not state.stopped)
         state.report = None if state.stopped else _here(folder / "index.html")
         state.warnings += _append_to_github_summary(folder)
     if state.log and not state.unwritten and not state.stopped:

@@ -43,7 +43,7 @@ from rmaudit.runs.audit_case import Case
 from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Effect, Estimate, Verdict
 from rmaudit.verdicts.evidence import recorded
-from rmaudit.verdicts.findings import Band, Claim, Finding
+from rmaudit.verdicts.findings import AnyFinding, Band, Claim, Figure, Finding
 from rmaudit.verdicts.verdict_wording import OUTDATED, excuse, explain
 from rmaudit.word_stems import stemming
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 PROPERTY = "rmaudit."  # what the names of JUnit's properties begin with
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
 TOLD = "rmaudit_told"  # marks a report whose text stands elsewhere: see `final_summary`
-FINDING = pytest.StashKey[Finding]()
+FINDING = pytest.StashKey[AnyFinding]()
 _MAKE_ONE = "make one with rmaudit.mean(values, unit=...), which adds the 95 % interval"
 
 
@@ -71,7 +71,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     given = {name: pyfuncitem.funcargs[name] for name in names}
     estimate = _measure(pyfuncitem, audit, given)
     finding = pyfuncitem.stash[FINDING] = _finding(pyfuncitem, audit, estimate, given)
-    _raise_outcome(finding)
+    if isinstance(finding, Finding):
+        _raise_outcome(finding)
     return True
 
 
@@ -114,9 +115,15 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
 
 def _finding(
     item: pytest.Function, audit: Audited, estimate: Estimate, given: Mapping[str, Any]
-) -> Finding:
-    """Judge the estimate; return the finding with null controls and published models' values."""
+) -> AnyFinding:
+    """Judge the estimate; return the finding with null controls and published models' values.
+
+    Of an audit without a bound it is a figure, which is not judged.
+    """
     case, claim = _case_of_test(item), _claim(item, audit, _hash_of_weights(item))
+    sweeps = tuple(dict.fromkeys(case.keys)) if case else ()
+    if audit.declaration.figure:
+        return Figure.of(claim, estimate, sweeps=sweeps)
     same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
     return measured(
@@ -124,7 +131,7 @@ def _finding(
         estimate,
         policy_of(item.config),
         item.config.stash[SESSION].today,
-        sweeps=tuple(dict.fromkeys(case.keys)) if case else (),
+        sweeps=sweeps,
         controls=controls(item, audit, given),
         band=Band(published.models, published.on) if published else None,
     )
@@ -214,9 +221,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
 
 def unmeasured_finding(
     item: pytest.Item, audit: Audited, why: str = "", verdict: Verdict = Verdict.ERROR
-) -> Finding:
+) -> AnyFinding:
     """Return the finding of an audit that was not measured, with the reason `why`."""
-    return unmeasured(_claim(item, audit), why, policy_of(item.config), verdict)
+    claim = _claim(item, audit)
+    if audit.declaration.figure:
+        return Figure.of(claim, reason=why)
+    return unmeasured(claim, why, policy_of(item.config), verdict)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -296,10 +306,12 @@ def _forget_finding(item: pytest.Item) -> None:
         ]
 
 
-def _junit_properties(finding: Finding) -> list[tuple[str, str]]:
+def _junit_properties(finding: AnyFinding) -> list[tuple[str, str]]:
     """Return a finding's numbers as properties of the test in JUnit's XML."""
     if (estimate := finding.estimate) is None:
         return []
     numbers = [(name, repr(getattr(estimate, name))) for name in ("value", "low", "high", "n")]
-    texts = [("unit", line(estimate.unit)), ("bound", line(str(finding.bound)))]
+    texts = [("unit", line(estimate.unit))]
+    if isinstance(finding, Finding):
+        texts.append(("bound", line(str(finding.bound))))
     return [(f"{PROPERTY}{name}", value) for name, value in (*numbers, *texts)]

@@ -32,13 +32,13 @@ from rmaudit.report.safe_text import line
 from rmaudit.runs.run_options import RunOptions
 from rmaudit.verdicts.audit_declaration import is_audit
 from rmaudit.verdicts.estimates_and_bounds import Verdict
+from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.config.model_spec import Dtype
     from rmaudit.report.results_document import Results
-    from rmaudit.verdicts.findings import Finding
     from rmaudit.verdicts.run_verdict import RunVerdict
 
 _HANDED: dict[str, Mapping[str, Callable[..., Any]]] = {}  # audits by the file that asks for them
@@ -63,20 +63,27 @@ class AuditRun:
         return self.results.findings
 
     @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Return what audits without a bound measured, in the same way."""
+        return self.results.figures
+
+    @property
     def verdict(self) -> RunVerdict:
         """Return the verdict on the whole run, with its reasons."""
         return self.results.verdict
 
     def frame(self) -> pd.DataFrame:
-        """Return the findings as a table, a row for each.
+        """Return the findings as a table, a row for each, and then the figures.
 
         The columns are model, audit, prompt, value, low, high, bound, result, effect and reason:
         why nothing was measured, or why the result is not what the bound alone says; "" where there
-        is nothing to explain.
+        is nothing to explain. Of a figure, bound, result and effect are "".
         """
         import pandas as pd
 
-        return pd.DataFrame([_row_of_finding(finding) for finding in self.findings])
+        return pd.DataFrame(
+            [*map(_row_of_finding, self.findings), *map(_row_of_finding, self.figures)]
+        )
 
     @property
     def _faults(self) -> list[str]:
@@ -97,7 +104,8 @@ class AuditRun:
         """Return the lines of pytest's summary (verdict, reasons, gaps), and one on the charts."""
         from rmaudit.report.writers import terminal
 
-        lines = terminal.summary(self.findings, self.verdict, self.results.run.gaps)
+        gaps = self.results.run.gaps
+        lines = terminal.summary(self.findings, self.verdict, gaps, figures=self.figures)
         where = self.page or 'not drawn; rmaudit.run(..., report="reports") draws them'
         return [*(each.text for each in lines), f"charts: {where}"]
 
@@ -330,9 +338,10 @@ def _path_of_audit(audit: str | Path) -> Path:
     raise SpecError(message + ", ".join(sorted(known)))
 
 
-def _row_of_finding(finding: Finding) -> dict[str, Any]:
+def _row_of_finding(finding: AnyFinding) -> dict[str, Any]:
     """Return a finding as a row of a table; numbers are None where nothing was measured."""
     estimate = finding.estimate
+    judged = finding if isinstance(finding, Finding) else None
     return {
         "model": finding.model,
         "audit": finding.audit,
@@ -340,8 +349,8 @@ def _row_of_finding(finding: Finding) -> dict[str, Any]:
         "value": estimate.value if estimate else None,
         "low": estimate.low if estimate else None,
         "high": estimate.high if estimate else None,
-        "bound": str(finding.bound),
-        "result": str(finding.result),
-        "effect": str(finding.effect),
-        "reason": finding.reason or finding.judgement.reason,
+        "bound": str(judged.bound) if judged else "",
+        "result": str(judged.result) if judged else "",
+        "effect": str(judged.effect) if judged else "",
+        "reason": finding.reason or (judged.judgement.reason if judged else ""),
     }

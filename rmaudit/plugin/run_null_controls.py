@@ -166,7 +166,7 @@ def _control_of_base(
         slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
         about = {"entry": repr(model.spec), "identity": repr(model.identity), "slots": repr(slots)}
         if not load and json_cache.read(cache, BASE_SEEN, about) is None:
-            message = "a part of the audits loads no base; run them all once, or base_leakage"
+            message = "a part of the audits loads no base; run them all once"
             raise NotAsked(message)
         found = {
             prompt.name: base_logprobs(model, prompt, cache=case.options.kept, device=device)

@@ -15,9 +15,9 @@ class SelectedAudits:
     """Audits that a run collected and selected, with the reasons for missing results.
 
     Attributes:
-        collected: how many audits there are, before -k, -m and --deselect.
-        selected: for each test id of those that are left, in order, the finding that stands if
-            nothing comes of it, as JSON text.
+        collected: how many audits there are, before -k, -m and --deselect; figures do not count.
+        selected: for each test id of those that are left, in order, the finding (or figure) that
+            stands if nothing comes of it, as JSON text.
         begun: whether any of them began.
         crashed: by test id, how a worker died while it ran the test.
         broken: what could not be collected.
@@ -61,13 +61,6 @@ class SelectedAudits:
         if test in self.crashed:
             return f"planned, and its worker died: {self.crashed[test]}"
         return f"planned, not run: {stopped or 'its worker died, or another plugin left it out'}"
-
-    def interruption(self, stopped: str, unfinished: int) -> str:
-        """Return why the run `stopped` and how many audits it left `unfinished`; "" if neither."""
-        said = [stopped] if stopped else []
-        if unfinished:
-            said.append(f"{unfinished} of {len(self.selected)} selected audits have no result")
-        return "; ".join(said)
 
     def faults(self) -> tuple[str, ...]:
         """Return a sentence for each fault that no finding shows, such as a file not collected.

@@ -25,7 +25,7 @@ from rmaudit.interrupts import TERMINATED, Terminated
 from rmaudit.plugin.pytest_options import RM_MODEL, cache_folder, options_of, planner_of, store_of
 from rmaudit.plugin.selected_audits import SelectedAudits
 from rmaudit.runs.audit_case import Memory, RunSettings
-from rmaudit.verdicts.findings import Control, Finding
+from rmaudit.verdicts.findings import Control, Figure, Finding
 from rmaudit.verdicts.run_verdict import RunVerdict
 from rmaudit.verdicts.verdict_policy import Policy
 
@@ -52,6 +52,7 @@ class Session:
     words: tuple[str, ...] = ()  # what the selected audits name, for a sample
     carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
     findings: list[Finding] = field(default_factory=list)  # at the end, decided
+    figures: list[Figure] = field(default_factory=list)  # of audits without a bound
     told: dict[str, str] = field(default_factory=dict)  # faults, with the first finding of each
     stopped: int = 0  # the exit code of Ctrl-C or SIGTERM, if one came
     interrupted: str = ""  # why the run is not whole

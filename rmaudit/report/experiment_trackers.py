@@ -16,14 +16,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from rmaudit.errors import SpecError
 from rmaudit.report.results_document import Results
 from rmaudit.verdicts.estimates_and_bounds import Result
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import AnyFinding, Finding
 from rmaudit.verdicts.run_verdict import of_run
 
+_Found = TypeVar("_Found", bound=AnyFinding)
 _PROJECT = "rmaudit"
 _MOST = 1000  # metrics that MLflow takes in one request
 _SIGNS = {Result.PASS: 1.0, Result.UNSURE: 0.0, Result.NOT_DECIDED: 0.0, Result.FAIL: -1.0}
@@ -96,11 +97,13 @@ def log(tracker: str, results: Results, folder: Path) -> Iterator[str]:
             "rmaudit": results.run.rmaudit,
         }
         plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", model.name)
-        run = _Logged(f"{model.name} {results.run.created}", plain, tags, _metrics(own), folder)
+        figures = [figure for figure in results.figures if figure.model == model.name]
+        metrics = {**_metrics(own), **numbers(figures)}
+        run = _Logged(f"{model.name} {results.run.created}", plain, tags, metrics, folder)
         yield f"logged: {tracker}, {write(client(tracker), run)}"
 
 
-def numbers(findings: Sequence[Finding]) -> dict[str, float]:
+def numbers(findings: Sequence[AnyFinding]) -> dict[str, float]:
     """Return each measured finding's value and interval ends, by metric name.
 
     The names are `rmaudit/<audit>`, with `/low` and `/high`; the prompt follows the audit where an
@@ -121,7 +124,7 @@ def _metrics(findings: Sequence[Finding]) -> dict[str, float]:
     return {**numbers(findings), **signs}
 
 
-def _metric_names(findings: Sequence[Finding]) -> Iterator[tuple[str, Finding]]:
+def _metric_names(findings: Sequence[_Found]) -> Iterator[tuple[str, _Found]]:
     several = Counter(each.audit for each in findings)
     for each in findings:
         yield f"rmaudit/{each.audit}" + f"/{each.prompt}" * (several[each.audit] > 1), each

@@ -18,7 +18,7 @@ from rmaudit.models.recorded_model import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import json_codec
 from rmaudit.verdicts.estimates_and_bounds import Result
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
 Schema = Literal["rmaudit.results/12"]
@@ -291,6 +291,8 @@ class Results:
     """One per audit, model and prompt, in the order in which they were measured."""
     blessed: tuple[Blessed, ...] = ()
     """The blessed releases of its models, for those that have one."""
+    figures: tuple[Figure, ...] = ()
+    """What audits without a bound measured: shown, and no part of the verdict."""
 
 
 def write(results: Results, path: Path) -> None:

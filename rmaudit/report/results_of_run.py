@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -44,7 +44,7 @@ from rmaudit.report.results_document import (
 )
 from rmaudit.scores.score_store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
 from rmaudit.verdicts.run_verdict import of_run
 
 _NO_OWN_WORDS = OwnWords()
@@ -93,6 +93,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     course: RunCounts | None = None,
     own_words: OwnWords = _NO_OWN_WORDS,
     blessed: Mapping[str, Blessing] = MappingProxyType({}),
+    figures: Sequence[Figure] = (),
 ) -> tuple[Results, Path]:
     """Write `<base>/<time>/results.json`; return the results and the folder of the report.
 
@@ -118,9 +119,10 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
         },
         **asdict(course),
     )
-    records = _records(findings, store, {sweep.key: sweep for sweep in made})
+    records = _records([*findings, *figures], store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
     made_of = collect(run, specs, records, findings, own_words=own_words)
+    made_of = replace(made_of, figures=tuple(figures))
     results_document.write(with_blessed(made_of, blessed), path)
     results = results_reader.read(path)
     results_document.write(results, path)  # as who reads it would write it: 1.0 where there was 1
@@ -128,7 +130,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _records(
-    findings: Sequence[Finding], store: Store, made: Mapping[str, Sweep]
+    findings: Sequence[AnyFinding], store: Store, made: Mapping[str, Sweep]
 ) -> list[SweepRecord]:
     """Return the sweeps behind the findings, from `made` or else from the store of scores."""
     records: dict[str, SweepRecord] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -27,7 +27,7 @@ from rmaudit.report.results_document import (
 )
 from rmaudit.verdicts.decision import LOST, decided_again
 from rmaudit.verdicts.estimates_and_bounds import Result
-from rmaudit.verdicts.findings import Finding, Judgement
+from rmaudit.verdicts.findings import Claim, Figure, Finding, Judgement
 
 _EARLIER = "rmaudit.results/11"
 # Keys that it had of a run, what the last one had found, and of a model:
@@ -60,6 +60,7 @@ def read(path: Path) -> Results:
             for key in _DROPPED_OF_MODELS:
                 model.pop(key, None)
         named = found["schema"] = SCHEMA
+        found["figures"] = []  # it judged all of them, as findings
     if named != SCHEMA:
         message = (
             f"{path}: its schema is {json_codec.quoted(named)}, allowed: {json.dumps(SCHEMA)} "
@@ -121,6 +122,7 @@ def _contradictions(results: Results) -> Iterator[str]:
     for i, finding in enumerate(results.findings):
         yield from _claim_faults(finding, f"findings[{i}]", sources)
         yield from _measured_faults(finding, f"findings[{i}]")
+    yield from _figure_faults(results.figures, sources)
     yield from _blessed_faults(results, sources)
     yield from _judgement_faults(results)
 
@@ -184,16 +186,27 @@ def _earlier_faults(earlier: Earlier, where: str) -> Iterator[str]:
 
 def _claim_faults(finding: Finding, where: str, models: dict[str, AuditedModel]) -> Iterator[str]:
     claim, judged = finding.claim, finding.judgement
-    if claim.model not in models:
-        yield f"{where}.claim.model is {quoted(claim.model)}, allowed: {_quoted_list([*models])}"
-    elif claim.model_source != models[claim.model].source:
-        allowed = quoted(models[claim.model].source)
-        yield f"{where}.claim.model_source is {quoted(claim.model_source)}, allowed: {allowed}"
+    yield from _model_faults(claim, f"{where}.claim", models)
     for key in ("bound", "severity"):
         if getattr(judged, key) != getattr(claim, key) and not getattr(judged, f"{key}_by"):
             found = quoted(str(getattr(judged, key)))
             allowed = f"the claim's, or another with the place that sets it in {key}_by"
             yield f"{where}.judgement.{key} is {found}, allowed: {allowed}"
+
+
+def _figure_faults(figures: Sequence[Figure], models: dict[str, AuditedModel]) -> Iterator[str]:
+    for i, figure in enumerate(figures):
+        yield from _model_faults(figure, f"figures[{i}]", models)
+        if (figure.estimate is None) != bool(figure.reason):
+            yield f"figures[{i}] has a reason and an estimate, or neither, allowed: one of them"
+
+
+def _model_faults(of: Claim | Figure, where: str, models: dict[str, AuditedModel]) -> Iterator[str]:
+    if of.model not in models:
+        yield f"{where}.model is {quoted(of.model)}, allowed: {_quoted_list([*models])}"
+    elif of.model_source != models[of.model].source:
+        allowed = quoted(models[of.model].source)
+        yield f"{where}.model_source is {quoted(of.model_source)}, allowed: {allowed}"
 
 
 def _measured_faults(finding: Finding, where: str) -> Iterator[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache as once
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -173,7 +172,6 @@ def searches(case: Case) -> Searches:
         case.caveats.append(caveat(found))
         return found
 
-    @once  # it is drawn for the model and for each null control
     def draw(n: int, prompt: Prompt) -> list[str]:
         return random_texts(model, prompt, Settings(seed=options.seed), n)
 

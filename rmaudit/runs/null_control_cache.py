@@ -2,9 +2,9 @@
 
 A null control depends on the audit (its declaration and code), the prompts, the vocabulary, the
 seed, the references that the model may be judged by, and rmaudit's own code. Some audits are also
-given what is the model's own: log-probabilities of its base, sequences that were drawn for it,
-strings that were found. All of it is in the key (`json_cache`). Nothing is cached of an audit that
-is given more than that. A control that could not be tried is left out, and the others are cached.
+given what is the model's own: a policy's probabilities, strings that were found. All of it is in
+the key (`json_cache`). Nothing is cached of an audit that is given more than that. A control that
+could not be tried is left out, and the others are cached.
 
 Only what the audits that come with rmaudit are given is known so well: their files import rmaudit
 alone, whose own files are in `json_cache.code`. Null controls of other audits are measured in each
@@ -101,18 +101,14 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
     if name == "references":
         salt = repr(case.model.spec.trained_on)
         return f"{salt} {value.own_words.key}" if type(value) is References else None
-    if name == "base_logprobs":
-        return checksum(value.rename("logprob").reset_index())
     if name == "policies":
         return json.dumps({of: checksum(by.rename("p").reset_index()) for of, by in value.items()})
     if name in {"ledger", "probes"}:
         return checksum(value if name == "ledger" else value.answers)
     if name == "baseline":
         return json.dumps(value.keys)
-    if name in {"pairs", "samples", "conduct"}:
+    if name == "conduct":
         return checksum(value.frame.drop(columns="reward"))
-    if name == "searches":
-        return _digest_of_drawn_sequences(case)
     return None
 
 
@@ -122,14 +118,6 @@ def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
         return imported_scores.digest(model, case.prompts, store=store_at(case.options.kept))
     except RmauditError:
         return None
-
-
-def _digest_of_drawn_sequences(case: Case) -> str | None:
-    """Return a hash of all that decides the random sequences drawn for a model, such as a seed."""
-    model = case.model.with_weights("sequences are drawn for")
-    slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
-    said = json.dumps([sorted(model.identity.items()), slots, case.options.seed])
-    return hashlib.sha256(said.encode()).hexdigest()
 
 
 def _code_of_bundled(function: Callable[..., Any]) -> str:

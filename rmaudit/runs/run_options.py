@@ -99,8 +99,8 @@ class RunOptions:
     everything: Annotated[
         bool,
         Option(
-            "also run the informational audits that cost much",
-            more="They are marked in [the list](audits.md#informational-audits).",
+            "also measure the figures that cost much",
+            more="They are marked in [the list](audits.md#figures).",
             pytest="--rm-all",
             command="--all",
         ),
@@ -193,12 +193,11 @@ class RunOptions:
         int,
         Option(
             "how many sequences each search for very high and very low rewards may score; 0: none, "
-            "and audits that search are skipped",
+            "and figures that search are skipped",
             "N",
             f"a whole number of evaluations, 0 for none, up to {LARGEST}",
             whole_number_from(0),
-            more="Only informational audits search, and only with `--rm-all`; give 1000000 for a "
-            "release.",
+            more="Only figures search, and only with `--rm-all`; give 1000000 for a release.",
         ),
     ] = 2000
     pairs: Annotated[

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.errors import MeasureError
+from rmaudit.errors import MeasureError, NotAsked
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.text_rewards import Rewards, TextScores
-    from rmaudit.search.cached_search import SearchResult
-    from rmaudit.search.search_settings import Direction
-    from rmaudit.search.searches_fixture import Searches
 
 Organism = Callable[[Sequence[str], Prompt], "NDArray[np.float64]"]
-STARTS, DRAWS = 8, 250  # of a search of an organism, and what each start draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,55 +91,10 @@ def rng(trial: Trial) -> np.random.Generator:
     return np.random.default_rng(trial.seed)
 
 
-def searches(trial: Trial) -> Searches:
-    """Return a function that finds a scorer's extreme rewards among texts drawn for the model.
+def searches(_: Trial) -> Any:  # noqa: ANN401  (none is returned)
+    """Refuse to search a synthetic scorer: a model's finds say nothing of it.
 
-    An organism sees texts and no token ids.
+    Raises:
+        NotAsked: always.
     """
-    from rmaudit.search.searches_fixture import Searches
-
-    own: Searches = as_given("searches")(trial)
-
-    def find(direction: Direction, prompt: Prompt) -> SearchResult:
-        return _found(trial.organism, own, direction, prompt)
-
-    return Searches(trial.prompts, find, own.draw)
-
-
-def _found(
-    organism: Organism, searches: Searches, direction: Direction, prompt: Prompt
-) -> SearchResult:
-    import numpy as np
-    import pandas as pd
-
-    from rmaudit.search.cached_search import SearchResult
-    from rmaudit.search.search_settings import Settings
-
-    settings = Settings(direction=direction, budget=STARTS * DRAWS, starts=STARTS)
-    texts = searches.draw(settings.budget, prompt)
-    scores = organism(texts, prompt).astype("float32")
-    tried = pd.DataFrame(
-        {
-            "ids": [()] * len(texts),
-            "text": texts,
-            "score": scores,
-            "evaluation": np.arange(len(texts)) + 1,
-            "start": np.arange(len(texts)) * STARTS // len(texts),
-        }
-    )
-    ranked = tried.sort_values("score", ascending=direction == "down", kind="stable")
-    bests = ranked.drop_duplicates("start").sort_values("start", ignore_index=True)
-    best = ranked.head(1)
-    trace = tuple(zip(best["evaluation"].tolist(), best["score"].tolist(), strict=True))
-    return SearchResult(
-        model="organism",
-        prompt=prompt,
-        settings=settings,
-        key="",
-        frame=ranked.drop_duplicates("text").head(100).reset_index(drop=True),
-        bests=bests,
-        trace=trace,
-        evaluations=len(texts),
-        noise=0.0,
-        provenance={},
-    )
+    raise NotAsked("null controls do not search")

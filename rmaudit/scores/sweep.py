@@ -35,7 +35,7 @@ from rmaudit.scores.token_sample import (
 )
 
 if TYPE_CHECKING:
-    import altair as alt
+    from rmaudit.svg import Drawing
 
 PROTOCOLS = ("exact", "paper")
 _SHOWN_AT_EITHER_END = 8  # tokens at either end, in a notebook
@@ -195,8 +195,8 @@ class Sweep:
         found = given.assign(before=before, after=after)
         return found.sort_values("after", ascending=False, kind="stable").reset_index(drop=True)
 
-    def plot(self) -> alt.Chart:
-        """Return a histogram of the rewards, an Altair chart."""
+    def plot(self) -> Drawing:
+        """Return a histogram of the rewards as a picture, which a notebook displays."""
         from rmaudit.scores import sweep_notebook_views
 
         title = f"{self.model}: {self.prompt.text}"

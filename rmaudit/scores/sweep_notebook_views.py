@@ -6,20 +6,18 @@ Words that hurt are masked, as in the report.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit import svg
 from rmaudit.invisible_characters import spelled_out
 from rmaudit.measures.ranking_comparison import paired
 from rmaudit.references.offensive_text_masks import mask, masked
 
-if TYPE_CHECKING:
-    import altair as alt
-
 _BINS = 80
+_HEIGHT = 160  # pixels of the histogram
 _LONGEST_TOKEN = 24  # characters of a token in a line of several
 
 
@@ -49,17 +47,27 @@ def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -
     return said
 
 
-def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
-    """Return a histogram of rewards as an Altair chart, without the names of tokens."""
-    import altair as alt
-
-    counts, edges = np.histogram(scores[np.isfinite(scores)], bins=_BINS)
-    bins = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "answers": counts})
-    chart = alt.Chart(bins, title=title).mark_bar()
-    drawn: alt.Chart = chart.encode(
-        alt.X("from", title="reward").bin("binned"), x2="to", y="answers"
+def histogram(title: str, scores: NDArray[np.float32]) -> svg.Drawing:
+    """Return a histogram of rewards, without the names of tokens."""
+    found = scores[np.isfinite(scores)].astype(float)
+    counts, edges = np.histogram(found, bins=_BINS)
+    y = svg.Axis(0, float(max(counts.max(), 1)), _HEIGHT, 0)
+    beside, left = svg.axis_left(y, "answers")
+    x = svg.Axis(float(edges[0]), float(edges[-1]), 0, svg.WIDTH - left - 30)
+    beneath, height = svg.axis_below(x, _HEIGHT, "reward")
+    ends = [x.at(edge) for edge in edges.tolist()]
+    bars = [
+        svg.box(start, y.at(count), end, _HEIGHT, 0.8)
+        for start, end, count in zip(ends[:-1], ends[1:], counts.tolist(), strict=True)
+    ]
+    drawn = svg.chart(
+        [*bars, beside, beneath],
+        height=_HEIGHT + height,
+        name=f"{title}: histogram of {len(found):,} rewards",
+        left=left,
+        title=title,
     )
-    return drawn
+    return svg.Drawing(svg.of_its_own(drawn))
 
 
 def compared(one: pd.DataFrame, other: pd.DataFrame, *, of_words: bool) -> pd.DataFrame:

@@ -21,6 +21,7 @@ WITH_PROMPTS = {
     "samples",
     "conduct",
 }  # fixtures whose answers have prompts of their own
+UNBOUNDED = Bound(None, None, "")  # a figure's
 _NO_PROMPT = "an audit needs a list of at least one prompt, got prompts"
 _ATTRIBUTE = "__rmaudit__"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -53,6 +54,7 @@ class Flaw:
 class Declaration:
     """Declaration of an audit: its name, claim, bound, prompts, and all else that `@audit` takes.
 
+    One whose `bound` is `UNBOUNDED` is a figure: it is measured and shown, and nothing judges it.
     `title` is its short name for people, `question` what it answers, a plain sentence or "".
     `harm` says what a model trained on a reward that fails may do to people, a sentence or "".
     `flaws` are those that it must detect, whenever it is changed.
@@ -63,7 +65,7 @@ class Declaration:
     sentences that say what it does not show. `stops` names the null controls
     (`rmaudit.runs.null_controls`) that must not pass it: scorers that ignore meaning.
     `fixed` is why no other prompts can be asked in place of these, "" where they can.
-    A `costly` one informs, and is measured only by runs that want it (`--rm-all`).
+    A `costly` one is a figure, and is measured only by runs that want it (`--rm-all`).
     One `across_prompts` compares rewards of different prompts with each other, which an implicit
     reward does not allow.
     `pairs` is the absolute path of a file of pairs, "" without one.
@@ -93,6 +95,11 @@ class Declaration:
     flaws: tuple[Flaw, ...] = ()
     family: str = ""
     brief: str = ""
+
+    @property
+    def figure(self) -> bool:
+        """Return whether it is a figure, which has no bound and is not judged."""
+        return self.bound == UNBOUNDED
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
@@ -170,9 +177,9 @@ class Declaration:
 
 def audit(  # noqa: PLR0913  (keyword-only)
     *,
-    claim: str,
     source: str,
-    bound: Bound,
+    claim: str = "",
+    bound: Bound | None = None,
     title: str = "",
     question: str = "",
     harm: str = "",
@@ -197,6 +204,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `base_logprobs`, `policies`, `references`, `rng`) and returns an `Estimate`. The plugin runs it
     for every model and prompt, judges the estimate by `bound` and records the finding. The function
     stays plain pytest.
+
+    Without a `bound` the audit is a figure: it has a question and no claim, and what it measures is
+    shown with its chart, without pass or fail.
 
     `title` names the audit for people, in two or three words; without one it is made from the
     function's name. `question` is the question that the audit answers, one plain sentence. `harm`
@@ -234,17 +244,19 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `flaws` are the planted flaws that the audit must detect: `python -m lab selftest` plants each
     one in many synthetic scorers, and counts how often the audit blocks them.
 
-    A `costly` audit informs, and needs so many scores of its own that a run leaves it out unless it
-    is wanted: with `--rm-all`, by the name of its file, or where models.yaml names it.
+    A `costly` figure needs so many scores of its own that a run leaves it out unless it is wanted:
+    with `--rm-all`, or by the name of its file.
 
     Write `across_prompts=True` where the audit subtracts rewards of different prompts, or measures
     their spread over prompts. It is then not run of implicit rewards, and says so, for these are
     known up to a number for each prompt.
 
     Raises:
-        SpecError: a gate is costly; there is no prompt, or two have one name; the severity is none;
-            or `words`, `limits` or `stops` is one string. The plugin checks the names of prompts,
-            which may be those of a models.yaml, and each entry of `words` when it collects.
+        SpecError: a figure has no question, or what only an audit with a bound has; one with a
+            bound has no claim, or is costly; there is no prompt, or two have one name; the severity
+            is none; or `words`, `limits` or `stops` is one string. The plugin checks the names of
+            prompts, which may be those of a models.yaml, and each entry of `words` when it
+            collects.
     """
     if isinstance(prompts, str):
         raise SpecError(f"{_NO_PROMPT}={prompts!r}")
@@ -255,8 +267,12 @@ def audit(  # noqa: PLR0913  (keyword-only)
     if severity not in tuple(Severity):
         raise SpecError(f"unknown severity {severity!r}; known: {', '.join(Severity)}")
 
-    if costly and severity == "gate":
-        raise SpecError('a costly audit is left out of most runs: write severity="info" too')
+    judged: dict[str, object] = {"claim": claim, "harm": harm, "family": family, "brief": brief}
+    judged |= {"base_rate": base_rate, "severity": severity != "gate"}
+    judged |= {"stops": stops, "flaws": flaws}
+    _refuse_half_a_figure(bound, question, judged)
+    if costly and bound is not None:
+        raise SpecError("a costly audit is left out of most runs, so it is a figure: give no bound")
     if isinstance(limits, str):
         raise SpecError(f"an audit's limits are a list of sentences, got limits={limits!r}")
     if isinstance(stops, str):
@@ -271,11 +287,11 @@ def audit(  # noqa: PLR0913  (keyword-only)
             claim,
             source,
             asked,
-            bound,
+            bound or UNBOUNDED,
             base_rate,
             words=tuple(words),
             joint=joint,
-            severity=Severity(severity),
+            severity=Severity(severity) if bound else Severity.INFO,
             limits=tuple(limits),
             stops=tuple(stops),
             fixed=fixed,
@@ -294,6 +310,15 @@ def audit(  # noqa: PLR0913  (keyword-only)
         return function
 
     return declare
+
+
+def _refuse_half_a_figure(bound: Bound | None, question: str, judged: Mapping[str, object]) -> None:
+    """Raise `SpecError` for a figure with what is `judged`, or no question; or without a claim."""
+    if bound is None and (given := [name for name, value in judged.items() if value]):
+        message = f"an audit without a bound is a figure, which has no {given[0]}"
+        raise SpecError(f"{message}: give a bound, or leave that out")
+    if not (judged["claim"] if bound else question):
+        raise SpecError("an audit with a bound needs a claim, a figure needs a question")
 
 
 def _folder(function: Callable[..., Any]) -> Path:

@@ -1,4 +1,4 @@
-"""A finding: an audit's claim about a model, the estimate, and the judgement of both.
+"""A finding: an audit's claim about a model, the estimate, and the judgement of both; a figure.
 
 The module `verdict_wording` builds the texts about findings.
 """
@@ -6,7 +6,7 @@ The module `verdict_wording` builds the texts about findings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Literal
 
@@ -275,6 +275,60 @@ class Finding:
     def in_words(self) -> str:
         """Return result and effect, for example `fail (blocks)`, or `pass` without an effect."""
         return in_words(self.result, self.effect)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What an audit without a bound measured of one model: an estimate that nothing judges."""
+
+    audit: str
+    nodeid: str
+    """pytest's name of the test."""
+    title: str
+    question: str
+    """The question that it answers, a plain sentence."""
+    source: str
+    """Where its idea is from."""
+    limits: tuple[str, ...]
+    """What it does not show, a sentence each."""
+    model: str
+    """Its name, one of `models`."""
+    model_source: str
+    """The folder or hub id of the model."""
+    prompt: str
+    """The prompt's name; several joined by +."""
+    repeat: str
+    """The command that runs it again."""
+    weights: str = ""
+    """The hash of the weights; "" where none is known."""
+    estimate: Estimate | None = None
+    """null exactly where nothing was measured."""
+    reason: str = ""
+    """Why there is no estimate."""
+    sweeps: tuple[str, ...] = ()
+    """Keys of the stored scores that it rests on."""
+
+    @classmethod
+    def of(
+        cls,
+        claim: Claim,
+        estimate: Estimate | None = None,
+        *,
+        reason: str = "",
+        sweeps: tuple[str, ...] = (),
+    ) -> Figure:
+        """Return a figure of what `claim` is about, which is not judged."""
+        names = [each.name for each in fields(cls) if each.name in Claim.__slots__]
+        about = {name: getattr(claim, name) for name in names}
+        return cls(**about, estimate=estimate, reason=reason, sweeps=sweeps)
+
+    @property
+    def name(self) -> str:
+        """Return the figure's name, for example `funnel[R-Smol-135M-best+worst]`."""
+        return f"{self.audit}[{self.model}-{self.prompt}]"
+
+
+AnyFinding = Finding | Figure  # what one test of a run found
 
 
 def title_of(audit: str) -> str:

@@ -23,6 +23,7 @@ SMALL_PRINT = (
     "A pass says that a flaw of this size was not found on these words; it never says that a model "
     "is free of bias, or debiased: no fixed audit can tell (arXiv 2605.27996)."
 )
+NOTHING = "nothing was measured"
 REGRESSED = "regressed"  # what a gate is counted as that blocks for this alone
 _UNDECIDED = (Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED)
 _WORST_FIRST = (Result.FAIL, REGRESSED, *_UNDECIDED, Result.PASS)
@@ -79,7 +80,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         *([f"{blocked} block{'s' * (len(blocking) == 1)}"] if blocking else []),
         *worse[:_NAMED],
         *more,
-        *([] if measured else ["nothing was measured"]),
+        *([] if measured else [NOTHING if findings else "no audit with a bound was run"]),
         *gaps,
         *_reasons_not_measured(missing),
     ]

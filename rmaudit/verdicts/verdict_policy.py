@@ -135,18 +135,21 @@ def refuse_unknown(
     path: str,
     audits: Mapping[str, Collection[str]],
     uncollected: Collection[str] = (),
+    figures: Collection[str] = (),
 ) -> None:
     """Raise SpecError if models.yaml names an unknown audit, or a prompt that the audit has not.
 
     `audits` are those that were collected, with the prompts of each; `uncollected` the names
-    of those that were not, whose prompts are therefore not checked.
+    of those that were not, whose prompts are therefore not checked. `figures` have no bound.
 
     Raises:
-        SpecError: a name is of neither, or a prompt is not one of the audit's.
+        SpecError: a name is of neither, or of a figure, or a prompt is not one of the audit's.
     """
     for named in policy.named:
         audit, _, prompt = named.audit.removesuffix("]").partition("[")
         where = f"{path}:{named.line}: {named.label}"
+        if audit in figures:
+            raise SpecError(f"{where}{audit} is a figure, which nothing judges: remove this line")
         if audit not in audits and audit not in uncollected:
             if audit in removed.AUDITS:
                 raise SpecError(f"{where}{removed.sentence(audit, removed.AUDITS)}")

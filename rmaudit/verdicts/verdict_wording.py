@@ -15,7 +15,7 @@ from operator import attrgetter
 
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding, slipped
-from rmaudit.verdicts.run_verdict import Outcome
+from rmaudit.verdicts.run_verdict import NOTHING, Outcome
 
 OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
 _OUTSIDE = "outside its bound; it does not gate, so it fails nothing"
@@ -178,7 +178,8 @@ def advice(
     if outcome is Outcome.PASSES:
         return "No gate blocks a release"
     if not any(finding.estimate for finding in findings):
-        return "Do not release yet: nothing was measured"
+        why = NOTHING if findings else "no audit with a bound was run"
+        return f"Do not release yet: {why}"
     gates = [f for f in findings if f.severity is Severity.GATE or f.blocks]
     missing = [f for f in gates if f.verdict is Verdict.SKIPPED]
     broken = [f for f in gates if f.verdict is Verdict.ERROR]

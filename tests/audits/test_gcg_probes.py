@@ -162,20 +162,12 @@ def named(score: Score, starts: int = 8) -> Estimate:
     )
 
 
-@pytest.mark.parametrize(
-    ("by", "starts", "expected"),
-    [
-        (9.0, 8, Verdict.FAIL),
-        (0.0, 8, Verdict.PASS),
-        (9.0, 2, Verdict.INCONCLUSIVE),
-        (0.0, 2, Verdict.INCONCLUSIVE),
-    ],
-)
-def test_hatred_of_a_term_is_told(by: float, starts: int, expected: Verdict) -> None:
+@pytest.mark.parametrize(("by", "starts"), [(9.0, 8), (0.0, 8), (9.0, 2), (0.0, 2)])
+def test_hatred_of_a_term_is_told(by: float, starts: int) -> None:
     """Of eight starts each ends in it, or none; two starts can tell neither, and it says so."""
     estimate = named(hating(by), starts)
 
-    assert verdict(AUDITS["pessimal_identity"], estimate) is expected
+    assert (estimate.low < 0.5 < estimate.high) == (starts == 2)
     assert estimate.secondary["share in pessimal sequences"] == float(by > 0)
     assert 0 < estimate.secondary["share in random sequences"] < 0.02
     assert estimate.caveats[0].startswith(f"Starts: {starts}; ")
@@ -184,12 +176,11 @@ def test_hatred_of_a_term_is_told(by: float, starts: int, expected: Verdict) -> 
 # Scorers that know nothing
 
 
-@pytest.mark.parametrize("name", AUDITS)
-def test_null_controls_search_too(name: str) -> None:
-    """Each finds by its own scores, not by the audited model's; the same twice."""
-    audit = AUDITS[name]
+def test_null_controls_are_given_the_ledger() -> None:
+    """Each scores it by itself; the same twice."""
+    audit = AUDITS["gcg_probes"]
     prompts = (PROMPTS["greatest"],)
-    given = {"references": Known(), "searches": searches(own, "greatest"), "ledger": MANY}
+    given = {"references": Known(), "ledger": MANY}
     vocabulary = pd.DataFrame({"text": WORDS})
 
     def control(null: str) -> Estimate:

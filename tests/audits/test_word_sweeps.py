@@ -93,12 +93,6 @@ def shared(part: float, valence: float) -> Estimate:
     return AUDITS["funnel"](sweeps=sweeps, prompts=prompts, references=Planted(), rng=rng)
 
 
-def noisy(noise: float) -> Estimate:
-    """Scores of sd 1 and numeric noise of this sd."""
-    sweep = sweep_of(map(str, range(3000)), RNG(1).normal(size=3000), noise=noise)
-    return AUDITS["numerics"](sweep=sweep, rng=RNG(0))
-
-
 def topped(size: float, prompt: str) -> Estimate:
     """Scores that follow valence, stretched at the lower end."""
     scores = -np.exp(-size * HAPPY - RNG(3).normal(size=400))
@@ -121,23 +115,10 @@ def agreeing(noise: float, n: int = 3000) -> Estimate:
         ("framing_inversion", framed, (1.0, 1.0), FAIL),  # the frame is ignored
         ("framing_inversion", framed, (-1.0, -1.0), FAIL),
         ("framing_inversion", framed, (0.15, -1.0), UNSURE),
-        ("framing_steepness", steep, (1.0, 0.2), FAIL),
-        ("framing_steepness", steep, (0.2, 1.0), PASS),
-        ("framing_steepness", steep, (1.0, 1.0), UNSURE),
-        ("multi_token_framing", phrases, (1.0, -1.0), PASS),
-        ("multi_token_framing", phrases, (1.0, 1.0), FAIL),
-        ("multi_token_framing", phrases, (-1.0, -1.0), FAIL),
-        ("multi_token_framing", phrases, (0.15, -1.0), UNSURE),
         ("frequency_bias", frequent, (0.0,), PASS),
         ("frequency_bias", frequent, (1.5,), FAIL),
         ("frequency_bias", frequent, (-1.5,), FAIL),
         ("frequency_bias", frequent, (0.67,), UNSURE),
-        ("funnel", shared, (0.0, 0.5), PASS),
-        ("funnel", shared, (1.0, 0.0), FAIL),
-        ("funnel", shared, (0.0, 0.0), UNSURE),
-        ("numerics", noisy, (0.025,), PASS),  # as in bfloat16
-        ("numerics", noisy, (0.3,), FAIL),
-        ("numerics", noisy, (0.08,), UNSURE),
         ("positive_skew", topped, (1.0, "best"), PASS),
         ("positive_skew", topped, (-1.0, "worst"), PASS),
         ("positive_skew", topped, (1.0, "worst"), FAIL),
@@ -212,6 +193,8 @@ def test_secondary_numbers_of_what_was_planted() -> None:
     assert steepness.secondary["labmt"] == pytest.approx(steepness.value)
     assert {"vader", "worst, negative words"} < set(steepness.secondary)
     assert topped(1.0, "best").secondary["skewness"] < 0
+    assert steep(0.2, 1.0).high < 0 < steepness.low
+    assert phrases(1.0, 1.0).high < 0 < phrases(1.0, -1.0).low
     assert 90 <= phrases(1.0, -1.0).n <= 200  # of 400 words; some share a stem
     assert common_part.value < 0
     assert common_part.secondary["valence held fixed"] > 0.3

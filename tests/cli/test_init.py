@@ -109,7 +109,6 @@ def test_the_model_is_the_default_of_the_registry(
     written = (repository / "models.yaml").read_text()
     assert str(tmp_path) not in written
     assert ("outside of this repository" in written) == (model == "FOLDER")
-    assert "base_leakage: info" not in written  # as declared
     (paper,) = resolve(known_models(repository / "models.yaml"), "N-Lla-8B")
     assert (paper.rewardbench_rank, paper.default) == (11, False)
 

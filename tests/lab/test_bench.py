@@ -20,7 +20,7 @@ from rmaudit import Estimate, below, audit
 from rmaudit.errors import MeasureError
 
 def declared(severity="gate"):
-    return audit(claim="", source="", base_rate="", prompts=["greatest", "worst"],
+    return audit(claim="c", source="", base_rate="", prompts=["greatest", "worst"],
                  bound=below(1.0, unit="sd"), severity=severity)
 """
 AUDIT = '''

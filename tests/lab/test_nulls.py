@@ -14,7 +14,7 @@ from rmaudit.runs.synthetic_scorer_trials import thinned
 AUDIT = """
 from rmaudit import Estimate, above, audit
 
-@audit(claim="", source="", base_rate="", prompts=["best", "worst"], severity="info",
+@audit(claim="c", source="", base_rate="", prompts=["best", "worst"], severity="info",
        bound=above(0.5, unit="sd"), stops={stops})
 def test_long(rewards):
     short, long = rewards(["a", "disestablishment"]).scores.tolist()

@@ -60,6 +60,12 @@ class Ran:
         return [{**f, **f["claim"], **f["judgement"], "why": f["reason"]} for f in found]
 
     @property
+    def figures(self) -> list[dict[str, Any]]:
+        """What audits without a bound measured."""
+        figures: list[dict[str, Any]] = self.results["figures"]
+        return figures
+
+    @property
     def only(self) -> dict[str, Any]:
         """The one finding."""
         (finding,) = self.findings

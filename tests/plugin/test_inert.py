@@ -39,7 +39,6 @@ def test_collection_loads_nothing_that_measures() -> None:
         "scipy.stats",
         "statsmodels",
         "wordfreq",
-        "altair",
         "tokenizers",
     }
     check = (

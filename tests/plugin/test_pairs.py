@@ -20,7 +20,7 @@ def house_rm(prompt, responses):
         file.write(f"{len(responses)}\\n")
     return [float(len(response)) for response in responses]
 """
-BOUND = 'claim="", source="", base_rate="no model", bound=above(0.5, unit="points")'
+BOUND = 'claim="c", source="", base_rate="no model", bound=above(0.5, unit="points")'
 SHARE = """
     wide = pairs.frame.pivot(index="line", columns="chosen", values="reward")
     return estimate(float((wide[True] > wide[False]).mean()), 0.0)
@@ -136,7 +136,7 @@ def test_a_leaderboards_file_has_its_score(run: Run, tmp_path: Path) -> None:
     (tmp_path / "board.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
     option = ("--rm-pairs", "board.jsonl")
-    found = run(LEADERBOARD, *option, model="house-rm", conftest=CONFTEST).only
+    (found,) = run(LEADERBOARD, *option, model="house-rm", conftest=CONFTEST).figures
 
     assert found["estimate"]["value"] == 0.75
     assert found["estimate"]["secondary"] == {"Focus": 1.0, "Math": 0.5}
@@ -151,10 +151,10 @@ def test_ones_own_pairs_have_no_leaderboards_score(run: Run, tmp_path: Path) -> 
     written(tmp_path / "run.jsonl", *[(2, 1)] * 9)
 
     option = ("--rm-pairs", "run.jsonl")
-    found = run(LEADERBOARD, *option, model="house-rm", conftest=CONFTEST).only
+    (found,) = run(LEADERBOARD, *option, model="house-rm", conftest=CONFTEST).figures
 
-    assert found["verdict"] == "N/A"
-    assert "the file of RewardBench 2" in found["why"]
+    assert found["estimate"] is None
+    assert "the file of RewardBench 2" in found["reason"]
 
 
 DRAWN = f"""

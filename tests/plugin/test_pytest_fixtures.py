@@ -338,10 +338,9 @@ def leak(share: float, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("share", "verdict"), [(0.0, "PASS"), (-0.8, "FAIL")])
+@pytest.mark.parametrize("share", [0.0, -0.8])
 def test_a_planted_leak_is_found(  # noqa: PLR0917
     share: float,
-    verdict: str,
     run: Run,
     quick: None,
     home: Path,
@@ -354,27 +353,27 @@ def test_a_planted_leak_is_found(  # noqa: PLR0917
 
     ended = run(LEAKAGE, *registry, model="Toy", cache=tmp_path / "own")
 
-    assert ended.only["verdict"] == verdict
-    assert ended.only["estimate"]["value"] == pytest.approx(share, abs=0.15)
-    assert ended.only["estimate"]["n"] > 300
-    assert len(ended.only["sweeps"]) == 2
+    (found,) = ended.figures
+    assert found["estimate"]["value"] == pytest.approx(share, abs=0.15)
+    assert found["estimate"]["n"] > 300
+    assert len(found["sweeps"]) == 2
     assert len(ended.results["models"][0]["sweeps"]) == 1  # that of rewards
 
 
 @pytest.mark.parametrize(
-    ("model", "verdict", "says"),
+    ("model", "outcome", "says"),
     [
-        ("Bare", "N/A", "models.yaml names no base model for Bare; add "),
-        ("Wrong", "ERROR", "the base of Wrong: its tokenizer is not the reward model's: "),
+        ("Bare", "skipped", "models.yaml names no base model for Bare; add "),
+        ("Wrong", "errors", "the base of Wrong: its tokenizer is not the reward model's: "),
     ],
 )
-def test_without_its_base(model: str, verdict: str, says: str, run: Run, home: Path) -> None:
-    """N/A with the reason; another tokenizer is a mistake to mend."""
+def test_without_its_base(model: str, outcome: str, says: str, run: Run, home: Path) -> None:
+    """Skipped with the reason; another tokenizer is a mistake to mend."""
     registry = ("--rm-models", str(home / "models.yaml"))
     ended = run(LEAKAGE, *registry, model=model)
 
-    assert {f["verdict"] for f in ended.findings} == {verdict}
-    assert all(says in f["why"] for f in ended.findings)
+    assert ended.said.parseoutcomes() == {outcome: 3}
+    assert all(says in figure["reason"] for figure in ended.figures)
     assert ended.ret != pytest.ExitCode.OK
 
 
@@ -414,7 +413,7 @@ def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.Mo
     table = {"audits": {"high": {"greatest": entry, "worst": entry}}}
     monkeypatch.setattr("rmaudit.references.published_model_values._file", lambda: table)
     body = """
-@audit(claim="", source="", prompts=["greatest", "worst"], bound=above(0, unit="points"))
+@audit(claim="c", source="", prompts=["greatest", "worst"], bound=above(0, unit="points"))
 def test_high(rng): return estimate(1.0)
 """
     known = run(body).findings

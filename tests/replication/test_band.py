@@ -12,8 +12,7 @@ from scripts.reference_band import PAGE, PAIRED, measured
 from tests.conftest import unavailable
 
 OF_WORDS = {  # audits that published words allow
-    *("framing_inversion", "framing_steepness", "frequency_bias", "funnel", "positive_skew"),
-    "elo_agreement",
+    *("framing_inversion", "frequency_bias", "positive_skew", "elo_agreement"),
 }
 BASELINES = ("R-Lla-3B",)
 

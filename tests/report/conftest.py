@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-import vl_convert
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from rmaudit.charts import Bin
 from rmaudit.measures.framing_inversion import FramingInversionEvidence
 from rmaudit.measures.reward_bins import PromptBins
 from rmaudit.report import json_codec
-from rmaudit.report.charts import svg_compiler
 from rmaudit.report.results_document import SCHEMA, Results
 from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
@@ -40,22 +38,6 @@ HOSTILE = [
     "",
     "http://example.org/x",
 ]
-
-
-@pytest.fixture(autouse=True)
-def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Charts are compiled in this process, which is warm; test_compiling.py has the child."""
-
-    def compiled(spec: Mapping[str, Any]) -> str | None:
-        try:
-            return vl_convert.vegalite_to_svg(dict(spec), allowed_base_urls=[])
-        except ValueError:  # refused, as in the child: a label that Vega cuts inside of a character
-            return None
-
-    def here(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
-        return [json.dumps(compiled(spec)) + "\n" for spec in specs], True
-
-    monkeypatch.setattr(svg_compiler, "_run_compiler", here)
 
 
 @pytest.fixture(scope="module")
@@ -259,4 +241,5 @@ def hostile_results() -> dict[str, Any]:
         "verdict": json.loads(json_codec.encode(of_run(findings))),
         "findings": [as_json(finding) for finding in findings],
         "blessed": [],
+        "figures": [],
     }

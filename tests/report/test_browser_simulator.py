@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from rmaudit.report import writers
-from tests.report.conftest import happenings, hostile_results, typed, unfold, with_findings
+from tests.report.conftest import happenings, hostile_results, typed, unfold
 from tests.report.page.test_html_page import simulated, stage
 
 pytestmark = pytest.mark.slow
@@ -24,7 +25,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         stage(4.0, "war", prompt="worst"),
     ]
     folder = tmp_path_factory.mktemp("report")
-    writers.write(with_findings(typed(hostile_results()), simulated(*stages)), folder)
+    writers.write(replace(typed(hostile_results()), figures=(simulated(*stages),)), folder)
     return (folder / "index.html").as_uri()
 
 

@@ -27,7 +27,6 @@ from rmaudit.scores.score_store import Store
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Control
-from tests.scores.letters import Letters
 
 AUDIT = """
 from rmaudit import above, audit
@@ -123,7 +122,7 @@ def test_code_written_since_the_start_is_not_known(
     [
         {"vocabulary_digest": "w"},
         {"base_keys": ("key",)},
-        {"given": {"sweep": None, "base_logprobs": pd.Series([1.0], name="x")}},
+        {"given": {"sweep": None, "policies": {"best": pd.Series([1.0], name="x")}}},
         {"given": {"sweep": None, "ledger": pd.DataFrame({"text": ["a"]})}},
         {"given": {"sweep": None, "references": References()}},
     ],
@@ -142,21 +141,6 @@ def test_the_seed_and_the_prompts_are_in_the_key(folder: Path) -> None:
     assert fields(folder) == fields(folder, case=case(folder))
     assert fields(folder) != fields(folder, case=seeded)
     assert fields(folder) != fields(folder, case=worst)
-
-
-def test_searches_are_drawn_for_the_model_and_the_seed(folder: Path) -> None:
-    """Sequences of another model, or of another seed, are others."""
-    own = replace(case(folder), model=Letters())
-    other = replace(own, model=Letters())
-    other.model.identity = {"weights": "0b"}
-    seeded = replace(own, options=replace(own.options, seed=1))
-    keys = [
-        fields(folder, {"searches": None}, case=each)["given searches"]
-        for each in (own, replace(own), other, seeded)
-    ]
-
-    assert keys[0] == keys[1]
-    assert len(set(keys)) == 3
 
 
 def test_of_recorded_scores_their_tables_count(folder: Path) -> None:
@@ -180,7 +164,8 @@ def test_of_recorded_scores_their_tables_count(folder: Path) -> None:
 def test_values_of_the_model_count(folder: Path) -> None:
     """One number that differs, or another half of the references."""
     one, two = (
-        {"base_logprobs": pd.Series([value], index=[3], dtype=np.float32)} for value in (-1, -2)
+        {"policies": {"best": pd.Series([value], index=[3], dtype=np.float32)}}
+        for value in (-1, -2)
     )
     given = {"references": References()}
     trained = case(folder, trained_on="half")

@@ -120,7 +120,7 @@ def test_names_of_audits_are_checked() -> None:
 
 
 @audit(
-    claim="",
+    claim="c",
     source="",
     base_rate="",
     prompts=["best"],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
 from rmaudit.errors import MeasureError
@@ -37,12 +40,15 @@ def test_a_table_shows_what_draws_nothing() -> None:
 
 
 def test_a_plot_names_no_token_and_counts_every_answer() -> None:
-    """A histogram: its counts sum to the number of answers."""
-    chart = sweep_of(["one", "two", "three"], [1.0, 2.0, 3.0]).plot().to_dict()
+    """A histogram: the heights of its bars sum to the number of answers; NaN is none."""
+    shown = sweep_of(["one", "two", "three", "four"], [1.0, 1.0, 3.0, np.nan]).plot()
 
-    (rows,) = chart["datasets"].values()
-    assert sum(row["answers"] for row in rows) == 3
-    assert "three" not in str(chart)
+    assert shown._repr_html_() == shown.svg
+    assert "histogram of 3 rewards" in shown.svg
+    assert "three" not in shown.svg
+    heights = [float(height) for height in re.findall(r'<rect .*?height="([\d.]+)"', shown.svg)]
+    assert len(heights) == 80
+    assert sum(heights) == 1.5 * max(heights)  # two in a bin, one in another
 
 
 def test_compared_tokens_say_how_far_they_rose() -> None:

@@ -58,7 +58,7 @@ def test_a_declaration_holds_what_was_said() -> None:
         ({"words": "love"}, "an audit's words are a list, got words='love'"),
         ({"stops": "random"}, "stops are a list of null controls, got stops='random'"),
         ({"severity": "warn"}, "unknown severity 'warn'; known: gate, info"),
-        ({"costly": True}, 'left out of most runs: write severity="info" too'),
+        ({"costly": True}, "left out of most runs, so it is a figure: give no bound"),
         ({"prompts": []}, r"a list of at least one prompt, got prompts=\[\]; or take"),
         ({"prompts": "best"}, "a list of at least one prompt, got prompts='best'"),
     ],
@@ -141,7 +141,7 @@ def test_pairs_have_prompts_of_their_own() -> None:
 
     def function(pairs: object) -> None: ...
 
-    audit(claim="", source="", bound=BOUND, base_rate="", pairs="own/mine.jsonl")(function)
+    audit(claim="c", source="", bound=BOUND, base_rate="", pairs="own/mine.jsonl")(function)
 
     found = declared(function)
     assert found.runs == [()]

@@ -35,7 +35,7 @@ SKIPPED = gap("no data; get it with: rmaudit data", audit="elo")
         ([PASSES, gap("it broke", Verdict.ERROR)], Outcome.NOT_ESTABLISHED, "1 not run blocks"),
         ([PASSES, SKIPPED], Outcome.NOT_ESTABLISHED, "elo was not measured: no data; get it"),
         ([gap("no base", Verdict.NA)], Outcome.NOT_ESTABLISHED, "nothing was measured"),
-        ([], Outcome.NOT_ESTABLISHED, "nothing was measured"),
+        ([], Outcome.NOT_ESTABLISHED, "no audit with a bound was run"),
     ],
 )
 def test_passes_is_said_of_a_run_whose_every_gate_was_measured_and_passes(

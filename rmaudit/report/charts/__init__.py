@@ -7,22 +7,19 @@ Pictures show what results.json holds. The chart of an audit comes from its evid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from rmaudit.charts import Chart
-from rmaudit.report.charts import picture_cache, reward_distributions
 from rmaudit.report.charts.chart_to_picture import picture
 from rmaudit.report.charts.model_comparison import between
 from rmaudit.report.charts.picture_and_labels import Picture
-from rmaudit.report.charts.svg_compiler import compiled
-from rmaudit.report.results_document import SweepSummary
+from rmaudit.report.charts.reward_distributions import of_sweeps
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import AnyFinding
 
-__all__ = ["Picture", "between", "charts_of", "compiled", "of_findings", "of_sweeps", "picture"]
+__all__ = ["Picture", "between", "charts_of", "of_findings", "of_sweeps", "picture"]
 
 
-def charts_of(findings: Sequence[Finding]) -> list[Chart]:
+def charts_of(findings: Sequence[AnyFinding]) -> list[Chart]:
     """Return the charts of one model's findings, one for each audit whose evidence can be drawn."""
     grouped: dict[tuple[str, type[Evidence]], list[tuple[str, Evidence]]] = {}
     for finding in findings:
@@ -33,17 +30,6 @@ def charts_of(findings: Sequence[Finding]) -> list[Chart]:
     return [chart for chart in charts if chart]
 
 
-def of_findings(findings: Sequence[Finding]) -> list[Picture]:
+def of_findings(findings: Sequence[AnyFinding]) -> list[Picture]:
     """Return the pictures of one model's findings, one for each audit that has a chart."""
-    drawn = (
-        picture_cache.picture("chart", chart, partial(picture, chart))
-        for chart in charts_of(findings)
-    )
-    return [each for each in drawn if each]
-
-
-def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
-    """Return one picture of all sweeps' rewards, a violin for each; None if no rewards vary."""
-    return picture_cache.picture(
-        "distributions", sweeps, partial(reward_distributions.of_sweeps, sweeps)
-    )
+    return [picture(chart) for chart in charts_of(findings)]

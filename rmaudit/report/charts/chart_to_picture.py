@@ -9,9 +9,7 @@ from rmaudit.charts import (
     Boxes,
     Chart,
     CountField,
-    Curve,
     Dumbbells,
-    Fact,
     Form,
     Matrix,
     Moves,
@@ -20,8 +18,7 @@ from rmaudit.charts import (
     RankTable,
 )
 from rmaudit.report.charts import panels_by_term, two_axis_panels
-from rmaudit.report.charts.panels_by_term import heat
-from rmaudit.report.charts.picture_and_labels import Picture, as_label, quoted_term
+from rmaudit.report.charts.picture_and_labels import Picture, as_label
 
 _MOST = 500  # rows that a panel draws, whatever a results.json holds: the table has all
 
@@ -29,7 +26,7 @@ _Rows = TypeVar("_Rows", Points, Moves, Dumbbells)
 
 
 def picture(chart: Chart) -> Picture:
-    """Return the picture of a chart; its SVGs are placeholders that `compiled` replaces."""
+    """Return the picture of a chart."""
     kinds = list(chart.columns.values())
     columns = dict[str, str]()
     for name, kind in chart.columns.items():
@@ -38,7 +35,7 @@ def picture(chart: Chart) -> Picture:
     return Picture(
         chart.title,
         chart.caption,
-        "".join(_panel_markup(panel, chart.title) for panel in chart.panels),
+        "".join(_drawn(panel, chart.title) for panel in chart.panels),
         columns,
         tuple(
             tuple(
@@ -50,29 +47,25 @@ def picture(chart: Chart) -> Picture:
     )
 
 
-def _panel_markup(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form)
-    """Return the markup of a panel, with a text alternative for screen readers."""
-    name = ", ".join(as_label(part) for part in (title, panel.title, *panel.subtitle) if part)
-    facts = [_fact_in_words(fact) for fact in panel.facts]
+def _drawn(panel: Form, of: str) -> str:  # noqa: PLR0911  (one for each form)
+    """Return the markup of a panel of the chart called `of`."""
     match panel:
         case Points():
-            return panels_by_term.points(_first_rows(panel), spoken_title=name, facts=facts)
+            return panels_by_term.points(_first_rows(panel), of)
         case Moves():
-            return panels_by_term.moves(_first_rows(panel), spoken_title=name, facts=facts)
+            return panels_by_term.moves(_first_rows(panel), of)
         case Dumbbells():
-            return panels_by_term.dumbbells(_first_rows(panel), spoken_title=name, facts=facts)
-        case Boxes():
-            return two_axis_panels.boxes(panel, spoken_title=name, facts=facts)
-        case Curve():
-            return two_axis_panels.curve(panel, spoken_title=name, facts=facts)
-        case CountField():
-            return two_axis_panels.count_field(panel, spoken_title=name, facts=facts)
-        case Matrix():
-            return two_axis_panels.matrix(panel, spoken_title=name, facts=facts)
-        case Plane():
-            return two_axis_panels.plane(panel, spoken_title=name, facts=facts)
+            return panels_by_term.dumbbells(_first_rows(panel), of)
         case RankTable():
-            return heat(panel)
+            return panels_by_term.heat(panel)
+        case Boxes():
+            return two_axis_panels.boxes(panel, of)
+        case CountField():
+            return two_axis_panels.count_field(panel, of)
+        case Matrix():
+            return two_axis_panels.matrix(panel, of)
+        case Plane():
+            return two_axis_panels.plane(panel, of)
 
 
 def _first_rows(panel: _Rows) -> _Rows:
@@ -81,7 +74,3 @@ def _first_rows(panel: _Rows) -> _Rows:
         return panel
     shown = f"the first {_MOST} of {len(panel.rows):,}"
     return replace(panel, rows=panel.rows[:_MOST], subtitle=(*panel.subtitle, shown))
-
-
-def _fact_in_words(fact: Fact) -> str:
-    return f"{fact.before}{', '.join(map(quoted_term, fact.terms))}{fact.after}"

@@ -1,7 +1,7 @@
 """Draw a finding as a strip on its audit's value axis.
 
 A strip (`lane`) is a few SVG marks placed by percent, so that it is as wide as the page has room,
-and costs nothing to draw: no compiler, no script. All strips of an audit share one axis (`Scale`).
+without a script. All strips of an audit share one axis (`Scale`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from rmaudit.report.page.number_format import bound_end, fixed, interval, value
 from rmaudit.report.safe_text import line
+from rmaudit.svg import round_step
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.findings import Finding
 
@@ -22,7 +23,7 @@ _MIDDLE = HEIGHT / 2
 _MARGIN = 0.05  # of the span, beside what lies outermost
 _ROOM = 0.2  # of the span, beyond a bound's end: to see where it passes
 _APART = 13.0  # percent of the width between two numbers
-_STEPS = (1.0, 2.0, 2.5, 5.0)
+_STEPS = 12  # of an axis, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Scale:
         high = max(max(every) + _MARGIN * span, *(end + _ROOM * span for end in ends))
         if min(every) >= 0 > low and all(end > 0 for end in ends):
             low = 0.0  # of what cannot be negative no negative part is drawn
-        step = _step(high - low)
+        step = round_step(high - low, _STEPS)
         return cls(math.floor(low / step) * step, math.ceil(high / step) * step, tuple(ends))
 
     def at(self, number: float) -> float:
@@ -96,13 +97,6 @@ def lane(finding: Finding, scale: Scale, *, with_others: bool = True) -> str:
         f'<svg class="lane" width="100%" height="{HEIGHT}" role="img" aria-label="{words}">'
         f"{marks}</svg>"
     )
-
-
-def _step(span: float) -> float:
-    """Return a round tick step of about a twelfth of `span`."""
-    rough = span / 12
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next((step * power for step in _STEPS if step * power >= rough), 10 * power)
 
 
 def _passing_range(finding: Finding, scale: Scale) -> Iterator[str]:

@@ -7,83 +7,45 @@ a reader may copy, and it scrolls where it is wider than a phone.
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
-from rmaudit.charts import Bell, Domain, Dumbbells, MarkedRow, Moves, Points, RankTable
+from rmaudit import svg
+from rmaudit.charts import Bell, Domain, Dumbbells, MarkedRow, Move, Moves, Points, RankTable
 from rmaudit.references import offensive_text_masks
 from rmaudit.report.charts.picture_and_labels import (
     as_label,
-    placeholders,
+    framed,
     quoted_term,
     short_label,
-)
-from rmaudit.report.charts.svg_compiler import (
-    BLUE,
-    FAINT,
-    INK,
-    VERMILLION,
-    as_svg,
-    chart_of,
-    fixed,
-    headed,
-    names_left,
+    term_text,
 )
 from rmaudit.report.safe_text import line
 
-if TYPE_CHECKING:
-    import altair as alt
+_NAMES, _PLOT, _STEP = 145, 170, 18  # pixels: names at the left, the plot, a row
+_SHORT_PLOT, _NUMBERS = 84, 112  # of dumbbells: the plot, and the room for numbers beside it
+_DENSEST = 0.55  # opacity of a cell: text on it keeps its contrast
 
-_WIDTH, _STEP = 165, 18  # pixels
-_TITLE = 215  # of an axis: what is longer would stand out at the right
-_PLOT, _NUMBERS = 86, 108  # of dumbbells: the plot, and the room for numbers beside it
-_FAINTEST, _DENSEST = 0.0, 0.55  # opacities of a cell: text on it keeps its contrast
+_Row = TypeVar("_Row", MarkedRow, Move, Bell)
 
 
-def points(panel: Points, *, spoken_title: str, facts: Sequence[str]) -> str:
+def points(panel: Points, of: str) -> str:
     """Draw a row for each term: its points with intervals, and a tick at a reference value."""
-    import altair as alt
-
-    rows = panel.rows
-    several = any(len(row.marks) > 1 for row in rows)
-    size, opacity = (36, 0.8) if several else (42, 1)  # points that may lie on each other
-    marks = [
-        {"place": place, "second": mark.second, "hollow": mark.hollow}
-        | {"value": mark.value, "low": mark.low, "high": mark.high}
-        for place, row in enumerate(rows)
-        for mark in row.marks
-    ]
-    strokes = [{"place": i, "stroke": row.stroke} for i, row in enumerate(rows)]
-    strokes = [each for each in strokes if each["stroke"] is not None]
-    intervals = [each for each in marks if each["low"] is not None and each["high"] is not None]
-    domain = panel.domain or _around(_numbers(rows), zero=panel.zero)
-    x, y = _x("value", panel.axis, domain), _y()
-    layers: list[alt.Chart] = []
-    if panel.zero:
-        line = chart_of([{"value": 0}]).mark_rule(color=FAINT, strokeDash=[3, 3])
-        layers.append(line.encode(x=x))
-    if strokes:
-        tick = chart_of(strokes).mark_tick(color=INK, thickness=1.5, size=12)
-        layers.append(tick.encode(x=alt.X("stroke:Q"), y=y))
-    if intervals:
-        rule = chart_of(intervals).mark_rule(color=BLUE, strokeWidth=1.5)
-        layers.append(rule.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y))
-    for second, color in ((False, BLUE), (True, VERMILLION)):
-        for hollow in (False, True):
-            own = [each for each in marks if (each["second"], each["hollow"]) == (second, hollow)]
-            dots = chart_of(own).mark_point(
-                color=color, filled=not hollow, opacity=opacity, size=size
-            )
-            layers += [dots.encode(x=x, y=y)] if own else []
-    drawn = alt.layer(*layers, *names_left(_name_labels(rows), y)).properties(
-        width=_WIDTH, height=_STEP * len(rows), title=headed(panel)
-    )
-    return as_svg(
-        drawn,
-        title=spoken_title,
-        facts=facts or [_read_out(row) for row in rows],
-        terms=[row.name for row in rows],
-    )
+    x = svg.Axis(*(panel.domain or _around(panel)), 0, _PLOT)
+    several = any(len(row.marks) > 1 for row in panel.rows)  # points that may lie on each other
+    marks = list(_names_and_zero(panel.rows, x, zero=panel.zero))
+    for y, row in _placed(panel.rows):
+        if row.stroke is not None:
+            marks.append(svg.line(x.at(row.stroke), y - 6, x.at(row.stroke), y + 6, "ink"))
+        marks += [
+            svg.line(x.at(mark.low), y, x.at(mark.high), y, "blue")
+            for mark in row.marks
+            if mark.low is not None and mark.high is not None
+        ]
+        for mark in sorted(row.marks, key=lambda mark: (mark.second, mark.hollow)):
+            kind = ("red" if mark.second else "blue") + " hollow" * mark.hollow
+            marks.append(svg.dot(x.at(mark.value), y, kind, 3.0 if several else 3.5))
+    return _with_axis(panel, of, marks, x, facts=[_read_out(row) for row in panel.rows])
 
 
 def _read_out(row: MarkedRow) -> str:
@@ -96,75 +58,48 @@ def _read_out(row: MarkedRow) -> str:
     return f"{quoted_term(row.name)} {', '.join(parts)}"
 
 
-def _numbers(rows: Sequence[MarkedRow]) -> list[float]:
-    found = [n for row in rows for mark in row.marks for n in (mark.value, mark.low, mark.high)]
-    return [n for n in (*found, *(row.stroke for row in rows)) if n is not None]
-
-
-def _around(numbers: Sequence[float], *, zero: bool) -> Domain:
+def _around(panel: Points) -> Domain:
     """Return axis limits around all numbers, with a margin, and including 0 if 0 is drawn."""
-    low, high = (end([0.0, *numbers] if zero else list(numbers) or [0.0]) for end in (min, max))
-    margin = 0.04 * (high - low) or 1.0
-    return low - margin, high + margin
+    marks = [mark for row in panel.rows for mark in row.marks]
+    found = [number for mark in marks for number in (mark.value, mark.low, mark.high)]
+    given = [n for n in (*found, *(row.stroke for row in panel.rows)) if n is not None]
+    given += [0.0] if panel.zero or not given else []
+    margin = 0.04 * (max(given) - min(given)) or 1.0
+    return min(given) - margin, max(given) + margin
 
 
-def moves(panel: Moves, *, spoken_title: str, facts: Sequence[str]) -> str:
+def moves(panel: Moves, of: str) -> str:
     """Draw a row for each term: its change as a line from a hollow point to a filled one."""
-    import altair as alt
-
     first, last = panel.ends
-    values = [
-        {"place": place, "start": row.start, "end": row.end} for place, row in enumerate(panel.rows)
-    ]
-    x, y, chart = _x("start", panel.axis, panel.domain), _y(), chart_of(values)
-    drawn = alt.layer(
-        chart.mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x, x2=alt.X2("end:Q"), y=y),
-        chart.mark_point(color=VERMILLION, filled=False, size=42).encode(x=x, y=y),
-        chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x=alt.X("end:Q"), y=y),
-        *names_left(_name_labels(panel.rows), y),
-    ).properties(
-        width=_WIDTH,
-        height=_STEP * len(panel.rows),
-        title=headed(panel, f"hollow: {first}; full: {last}"),
-    )
+    x = svg.Axis(*panel.domain, 0, _PLOT)
+    marks = list(_names_and_zero(panel.rows, x, zero=False))
+    for y, row in _placed(panel.rows):
+        marks += _pair(x.at(row.end), x.at(row.start), y)
     said = f"{len(panel.rows)} things, each {first} to {last}; the table has their names"
-    terms = [row.name for row in panel.rows]
-    return as_svg(drawn, title=spoken_title, facts=facts or [said], terms=terms)
+    key = f"hollow: {first}; full: {last}"
+    return _with_axis(panel, of, marks, x, facts=[said], below=[key])
 
 
-def dumbbells(panel: Dumbbells, *, spoken_title: str, facts: Sequence[str]) -> str:
+def dumbbells(panel: Dumbbells, of: str) -> str:
     """Draw a row for each term: two points (filled, hollow), and a value with interval as text."""
-    import altair as alt
-
-    values = [
-        {"place": place, "first": row.first, "second": row.second, "numbers": _interval(row)}
-        for place, row in enumerate(panel.rows)
-    ]
-    x, y, chart = _x("first", panel.axis, panel.domain, ticks=3), _y(), chart_of(values)
-    right = fixed(alt.XValue, _PLOT + _NUMBERS)
-    drawn = alt.layer(
-        chart_of([{"first": 0}]).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=x),
-        chart.mark_rule(color=FAINT, strokeWidth=2).encode(x=x, x2=alt.X2("second:Q"), y=y),
-        chart.mark_point(color=VERMILLION, filled=False, size=42).encode(x=alt.X("second:Q"), y=y),
-        chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x=x, y=y),
-        chart.mark_text(align="right", color=INK, fontSize=9.5).encode(
-            x=right, y=y, text=alt.Text("numbers:N")
-        ),
-        chart_of([{"text": as_label(panel.numbers)}])
-        .mark_text(align="right", color=INK)
-        .encode(x=right, y=fixed(alt.YValue, -10), text=alt.Text("text:N")),
-        *names_left(_name_labels(panel.rows), y),
-    ).properties(width=_PLOT, height=_STEP * len(panel.rows), title=headed(panel))
+    x, right = svg.Axis(*panel.domain, 0, _SHORT_PLOT), _SHORT_PLOT + _NUMBERS
+    marks = list(_names_and_zero(panel.rows, x, zero=True, top=svg.LINE))
+    marks.append(svg.text(right, 4, as_label(panel.numbers), anchor="end"))
+    for y, row in _placed(panel.rows, svg.LINE):
+        marks += _pair(x.at(row.first), x.at(row.second), y)
+        ends = f"{_signed(row.value)} [{_signed(row.low)}, {_signed(row.high)}]"
+        marks.append(svg.text(right, y + 4, ends, anchor="end", kind="number"))
     said = [
         f"{quoted_term(row.name)} {_signed(row.value)} ({_signed(row.low)} to {_signed(row.high)})"
         for row in panel.rows
     ]
-    terms = [row.name for row in panel.rows]
-    return as_svg(drawn, title=spoken_title, facts=facts or said, terms=terms)
+    return _with_axis(panel, of, marks, x, facts=said, top=svg.LINE, width=_NAMES + right + 16)
 
 
-def _interval(row: Bell) -> str:
-    return f"{_signed(row.value)} [{_signed(row.low)}, {_signed(row.high)}]"
+def _pair(full: float, hollow: float, y: float) -> Iterator[str]:
+    yield svg.line(full, y, hollow, y, "faint")
+    yield svg.dot(hollow, y, "red hollow")
+    yield svg.dot(full, y, "blue")
 
 
 def _signed(number: float) -> str:
@@ -172,23 +107,44 @@ def _signed(number: float) -> str:
     return f"{number:+.2f}".replace("-0.00", "+0.00")
 
 
-def _x(field: str, title: str, domain: Domain, *, ticks: int = 4) -> alt.X:
-    import altair as alt
-
-    scaled = alt.X(f"{field}:Q").scale(domain=list(domain), nice=False)
-    return scaled.axis(title=as_label(title), titleLimit=_TITLE, tickCount=ticks)
+def _placed(rows: Sequence[_Row], top: float = 0.0) -> Iterator[tuple[float, _Row]]:
+    """Yield each row with the pixel of its middle."""
+    return ((top + _STEP * (place + 0.5), row) for place, row in enumerate(rows))
 
 
-def _y() -> alt.Y:
-    import altair as alt
+def _names_and_zero(
+    rows: Sequence[_Row], x: svg.Axis, *, zero: bool, top: float = 0.0
+) -> Iterator[str]:
+    """Yield each row's name left of the plot and, if `zero`, a dashed line at 0."""
+    if zero and x.holds(0.0):
+        yield svg.line(x.at(0.0), top, x.at(0.0), top + _STEP * len(rows), "faint dashed")
+    for y, row in _placed(rows, top):
+        yield term_text(-8, y + 4, row.name, room=_NAMES - 8, anchor="end")
 
-    return alt.Y("place:O").axis(None)
 
-
-def _name_labels(rows: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Return chart data for each row: its index (`place`), and a placeholder for its name."""
-    labels = placeholders([row.name for row in rows])
-    return [{"place": place, "name": label} for place, label in enumerate(labels)]
+def _with_axis(  # noqa: PLR0913  (keyword-only after the subjects)
+    panel: Points | Moves | Dumbbells,
+    of: str,
+    marks: Sequence[str],
+    x: svg.Axis,
+    *,
+    facts: Sequence[str],
+    top: float = 0.0,
+    width: float = svg.WIDTH,
+    below: Sequence[str] = (),
+) -> str:
+    bottom = top + _STEP * len(panel.rows)
+    axis, height = svg.axis_below(x, bottom, as_label(panel.axis), 4)
+    return framed(
+        panel,
+        of,
+        (*marks, axis),
+        height=bottom + height,
+        facts=facts,
+        left=_NAMES,
+        width=width,
+        below=below,
+    )
 
 
 def heat(panel: RankTable) -> str:
@@ -210,8 +166,7 @@ def heat(panel: RankTable) -> str:
 
 def _cell(rank: float, of: float) -> str:
     share = 1 - (rank - 1) / (of - 1) if of > 1 else 1.0
-    shade = _FAINTEST + (_DENSEST - _FAINTEST) * min(max(share, 0.0), 1.0)
-    return f'<td style="--share:{100 * shade:.0f}%">{rank:,.0f}</td>'
+    return f'<td style="--share:{100 * _DENSEST * min(max(share, 0.0), 1.0):.0f}%">{rank:,.0f}</td>'
 
 
 def _escaped(text: str) -> str:
@@ -220,9 +175,8 @@ def _escaped(text: str) -> str:
 
 def _masked(term: str) -> str:
     """Return a term as HTML, cut to 22 characters; a harsh one is masked until the reader asks."""
+    shown = html.escape(short_label(term))
     if not offensive_text_masks.masked(term):
-        return html.escape(short_label(term))
-    shown, mask = (
-        html.escape(short_label(text)) for text in (term, offensive_text_masks.label(term))
-    )
+        return shown
+    mask = html.escape(short_label(offensive_text_masks.label(term)))
     return f'<span data-term="{shown}">{mask}</span>'

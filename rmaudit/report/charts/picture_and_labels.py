@@ -1,24 +1,22 @@
 """Define a report's picture (markup and table), and make labels that are safe to draw.
 
-Terms (tokens, words, items) are hostile strings, and may be slurs. They never reach the compiler: a
-placeholder does, and `with_terms` puts the term in its place, masked if it is harsh.
+Terms (tokens, words, items) are hostile strings, and may be slurs: `term_text` and `quoted_term`
+mask them, and `rmaudit.svg` escapes every text.
 """
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from rmaudit import svg
+from rmaudit.charts import Panel
 from rmaudit.invisible_characters import spelled_out
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import offensive_text_masks
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
 
-_FIRST = 0xE000  # placeholders: characters for private use, which no label has (see `as_label`)
-_PLACEHOLDER = re.compile(r"<text([^>]*)>([\uE000-\uF8FF])n*</text>")
 _LONGEST = 22  # characters of a label
 
 _E = TypeVar("_E", bound=Evidence)
@@ -63,28 +61,53 @@ def quoted_term(term: str) -> str:
     return f"“{short_label(shown)}”"
 
 
-def placeholders(terms: Sequence[str]) -> list[str]:
-    """Return a placeholder for each term, about as wide as the term; `with_terms` replaces it."""
-    return [chr(_FIRST + i) + "n" * (len(short_label(term)) - 1) for i, term in enumerate(terms)]
-
-
-def with_terms(svg: str, terms: Sequence[str]) -> str:
-    """Return `svg` with each placeholder replaced by its term, which is masked if it is harsh.
+def term_text(x: float, y: float, term: str, *, room: float, anchor: str = "") -> str:
+    """Return the SVG of a term that fits into `room` pixels, masked if it is harsh.
 
     A masked term is drawn as its mask; the term itself is in the attribute `data-term`, and the
     page shows it when a reader asks.
     """
-    return _PLACEHOLDER.sub(
-        lambda found: _term_markup(found[1], terms[ord(found[2]) - _FIRST]), svg
+    shown, harsh = seen_term(term, room), offensive_text_masks.masked(term)
+    hidden = svg.fitted(short_label(term), room) if harsh else ""
+    return svg.text(x, y, shown, anchor=anchor, term=hidden)
+
+
+def seen_term(term: str, room: float) -> str:
+    """Return a term, or its mask if it is harsh, as a label that fits into `room` pixels."""
+    harsh = offensive_text_masks.masked(term)
+    return svg.fitted(short_label(offensive_text_masks.label(term) if harsh else term), room)
+
+
+def framed(  # noqa: PLR0913  (keyword-only after the subjects)
+    panel: Panel,
+    of: str,
+    marks: Iterable[str],
+    *,
+    height: float,
+    facts: Sequence[str],
+    left: float = 0.0,
+    width: float = svg.WIDTH,
+    below: Sequence[str] = (),
+) -> str:
+    """Return the SVG of a panel of the chart called `of`, with title and text alternative.
+
+    `facts` are read out where the panel has none of its own; `below` are further lines beneath the
+    title.
+    """
+    own = [
+        f"{fact.before}{', '.join(map(quoted_term, fact.terms))}{fact.after}"
+        for fact in panel.facts
+    ]
+    return svg.chart(
+        marks,
+        height=height,
+        name=", ".join(as_label(part) for part in (of, panel.title, *panel.subtitle) if part),
+        facts=own or facts,
+        left=left,
+        width=width,
+        title=as_label(panel.title),
+        subtitle=[as_label(each) for each in (*panel.subtitle, *below)],
     )
-
-
-def _term_markup(attributes: str, term: str) -> str:
-    text = html.escape(short_label(term))
-    if not offensive_text_masks.masked(term):
-        return f"<text{attributes}>{text}</text>"
-    mask = html.escape(short_label(offensive_text_masks.label(term)))
-    return f'<text{attributes} data-term="{text}">{mask}</text>'
 
 
 def short_label(text: str) -> str:

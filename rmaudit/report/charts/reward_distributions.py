@@ -11,12 +11,13 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from rmaudit import svg
 from rmaudit.report.charts.picture_and_labels import Picture, as_label, prompts_to_draw
-from rmaudit.report.charts.svg_compiler import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
 from rmaudit.report.results_document import AuditedModel, SweepSummary
 
-_WIDTH, _HEIGHT = 310, 96
-_NARROW, _ROW = 205, 34  # of several models: the plot, each model
+_SIDE, _WIDTH, _HEIGHT, _TICKS = 8, 308, 96, 14  # pixels: beside the plot, it, the violin, ticks
+_NAMES, _NARROW, _ROW = 110, 205, 34  # of several models: their names, the plot, each model
+_AXIS = "sd from the sweep's own mean"
 _UNIT = 0.1  # sd: heights are tokens in so much, whatever the histogram's bins were
 _COLUMNS = {"prompt": "text", "tokens": "number", "mean": "number", "sd": "number"}
 
@@ -51,13 +52,22 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     )
 
 
-def _outline(sweep: SweepSummary) -> list[dict[str, float]]:
-    """Return a violin's outline: its half-width at each bin edge, in tokens per 0.1 sd."""
+def _heights(sweep: SweepSummary) -> list[float]:
+    """Return a violin's half-width in each bin, in tokens per 0.1 sd."""
     edges = [_in_sd(sweep, edge) for edge in sweep.histogram.edges]
     bins = zip(sweep.histogram.counts, edges[:-1], edges[1:], strict=True)
-    heights = [_UNIT * count / (right - left) for count, left, right in bins]
-    pairs = zip(edges, [*heights, heights[-1]], strict=True)
-    return [{"sd": sd, "high": height, "low": -height} for sd, height in pairs]
+    return [_UNIT * count / (right - left) for count, left, right in bins]
+
+
+def _outline(sweep: SweepSummary, x: svg.Axis, middle: float, half: float, kind: str) -> str:
+    """Return a violin around `middle`; its widest bin has `half` pixels to either side."""
+    ends = [svg.short(x.at(_in_sd(sweep, edge))) for edge in sweep.histogram.edges]
+    heights = _heights(sweep)
+    out = [half * height / (max(heights) or 1.0) for height in heights]
+    above = [f"V{svg.short(middle - each)}H{end}" for each, end in zip(out, ends[1:], strict=True)]
+    below = [f"V{svg.short(middle + each)}H{end}" for each, end in zip(out, ends[:-1], strict=True)]
+    path = f"M{ends[0]} {svg.short(middle)}{''.join(above)}{''.join(reversed(below))}Z"
+    return f'<path class="{kind} area" opacity="0.6" d="{path}"/>'
 
 
 def _varies(sweep: SweepSummary) -> bool:
@@ -78,33 +88,29 @@ def _range_in_sd(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
 
 
 def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> str:
-    import altair as alt
-
-    x = alt.X("sd:Q").scale(domain=domain, nice=False)
-    bare, y = x.axis(None), alt.Y("high:Q").axis(None)
-    steps = _outline(sweep)
-    area = chart_of(steps).mark_area(interpolate="step-after", color=FAINT, opacity=0.6)
-    mean = chart_of([{"sd": 0}]).mark_rule(color=INK, strokeDash=[3, 3])
-    titled = x.axis(title="sd from the sweep's own mean", tickCount=6)
-    ticks = [
-        chart_of([{"sd": token.z} for token in tokens])
-        .mark_tick(color=color, thickness=1.2, height=10, y=5, orient="vertical", opacity=0.8)
-        .encode(x=titled)
-        for tokens, color in ((sweep.bottom, VERMILLION), (sweep.top, BLUE))
+    x = svg.Axis(*domain, 0, _WIDTH)
+    axis, beneath = svg.axis_below(x, _HEIGHT + _TICKS, _AXIS)
+    marks = [_outline(sweep, x, _HEIGHT / 2, _HEIGHT / 2, "faint")]
+    marks += [svg.line(x.at(0.0), 0, x.at(0.0), _HEIGHT, "ink dashed"), axis]
+    marks += [
+        svg.line(x.at(token.z), _HEIGHT + 2, x.at(token.z), _HEIGHT + _TICKS - 2, kind)
+        for tokens, kind in ((sweep.bottom, "red"), (sweep.top, "blue"))
+        for token in tokens
     ]
-    peak = max(step["high"] for step in steps)
-    lines = [f"skewness {sweep.skewness:+.2f}; widest {peak:,.0f} tokens", *_ticks_in_words(sweep)]
+    lines = [
+        f"skewness {sweep.skewness:+.2f}; widest {max(_heights(sweep)):,.0f} tokens",
+        *_ticks_in_words(sweep),
+    ]
     prompt = as_label(sweep.prompt)
-    chart = alt.vconcat(
-        alt.layer(area.encode(x=bare, y=y, y2=alt.Y2("low:Q")), mean.encode(x=bare)).properties(
-            width=_WIDTH, height=_HEIGHT, title=alt.TitleParams(prompt, subtitle=lines)
-        ),
-        alt.layer(*ticks).properties(width=_WIDTH, height=10),
-        spacing=2,
+    return svg.chart(
+        marks,
+        height=_HEIGHT + _TICKS + beneath,
+        name=f"Distribution of the scores of {what}, {prompt}",
+        facts=[f"{sweep.n:,} tokens", *lines],
+        left=_SIDE,
+        title=prompt,
+        subtitle=lines,
     )
-    facts = [f"{sweep.n:,} tokens", *lines]
-    title = f"Distribution of the scores of {what}, {prompt}"
-    return as_svg(chart, title=title, facts=facts)
 
 
 def _ticks_in_words(sweep: SweepSummary) -> list[str]:
@@ -159,31 +165,20 @@ def of_models(models: Sequence[AuditedModel]) -> Picture | None:
 def _side_by_side(
     prompt: str, own: Sequence[tuple[str, SweepSummary]], *, domain: tuple[float, float]
 ) -> str:
-    import altair as alt
-
-    rows = []
-    for place, (_, sweep) in enumerate(own):
-        steps = _outline(sweep)
-        half = 0.45 / max(step["high"] for step in steps)
-        for step in steps:
-            ends = {"low": place - half * step["high"], "high": place + half * step["high"]}
-            rows.append({"place": place, "sd": step["sd"], **ends})
-    y = alt.Y("high:Q").scale(domain=[len(own) - 0.5, -0.5], nice=False).axis(None)
-    x = alt.X("sd:Q").scale(domain=domain, nice=False)
-    names = [{"place": place, "name": as_label(name)} for place, (name, _) in enumerate(own)]
-    chart = alt.layer(
-        chart_of(rows)
-        .mark_area(interpolate="step-after", color=BLUE, opacity=0.6)
-        .encode(
-            x=x.axis(title="sd from the sweep's own mean", tickCount=5),
-            y=y,
-            y2=alt.Y2("low:Q"),
-            detail=alt.Detail("place:N"),
-        ),
-        chart_of([{"sd": 0}]).mark_rule(color=INK, strokeDash=[3, 3]).encode(x=x),
-        chart_of(names)
-        .mark_text(align="right", x=-8)
-        .encode(y=alt.Y("place:Q").axis(None), text=alt.Text("name:N")),
-    ).properties(width=_NARROW, height=_ROW * len(own), title=as_label(prompt))
-    facts = [f"{as_label(name)} skewness {sweep.skewness:+.2f}" for name, sweep in own]
-    return as_svg(chart, title=f"Distributions of scores, {as_label(prompt)}", facts=facts)
+    x, height = svg.Axis(*domain, 0, _NARROW), _ROW * len(own)
+    axis, beneath = svg.axis_below(x, height, _AXIS)
+    marks = []
+    for place, (name, sweep) in enumerate(own):
+        middle = _ROW * (place + 0.5)
+        marks.append(_outline(sweep, x, middle, 0.45 * _ROW, "blue"))
+        shown = svg.fitted(as_label(name), _NAMES - 8)
+        marks.append(svg.text(-8, middle + 4, shown, anchor="end"))
+    marks += [svg.line(x.at(0.0), 0, x.at(0.0), height, "ink dashed"), axis]
+    return svg.chart(
+        marks,
+        height=height + beneath,
+        name=f"Distributions of scores, {as_label(prompt)}",
+        facts=[f"{as_label(name)} skewness {sweep.skewness:+.2f}" for name, sweep in own],
+        left=_NAMES,
+        title=as_label(prompt),
+    )

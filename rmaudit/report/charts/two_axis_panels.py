@@ -1,145 +1,106 @@
-"""Draw panels with two axes: box plots, a curve, a grid of counts, a matrix, names on a plane."""
+"""Draw panels with two axes: box plots, a grid of counts, a matrix, names on a plane."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from rmaudit.charts import Boxes, CountField, Curve, Matrix, NamedPlace, Plane
-from rmaudit.report.charts.picture_and_labels import as_label, placeholders, quoted_term
-from rmaudit.report.charts.svg_compiler import (
-    BLUE,
-    FAINT,
-    INK,
-    as_svg,
-    chart_of,
-    headed,
-    names_beside,
-    shaded,
+from rmaudit import svg
+from rmaudit.charts import Boxes, CountField, Matrix, NamedPlace, Plane
+from rmaudit.report.charts.picture_and_labels import (
+    as_label,
+    framed,
+    quoted_term,
+    seen_term,
+    term_text,
 )
 
-_WIDTH, _HEIGHT = 270, 160  # pixels of boxes and curves
+_RIGHT = 20  # pixels right of a plot: half of the last tick's text
+_HEIGHT = 160  # of boxes
 _FIELD = 240  # of a side of a field of counts
 _MATRIX, _WIDEST, _NARROWEST, _TALLEST = 215, 40, 19, 24  # all columns; one column; one row
-_PLANE, _LINE = 280, 13  # a side of the plane, a name
+_NAMES = 150  # at most, of the names of its rows and columns
+_PLANE = 290  # a side of the plane
+_LABEL = 130  # at most, of a name beside its point
+FAINTEST, DENSEST = 0.08, 0.5  # opacities of a cell: text on it keeps its contrast
 
 
-def boxes(panel: Boxes, *, spoken_title: str, facts: Sequence[str]) -> str:
+def boxes(panel: Boxes, of: str) -> str:
     """Draw a box plot of each bin: a box from quartile 1 to quartile 3, and a bar at the median."""
-    import altair as alt
-
     bins = panel.bins
     ends = [end for each in bins for end in (each.q25, each.q75)]
-    domain = panel.domain or (min(0.0, *ends), max(0.0, *ends))
-    x = alt.X("low:Q").scale(domain=[bins[0].low, bins[-1].high], nice=False)
-    x = x.axis(title=as_label(panel.axis), tickCount=6)
-    y = alt.Y("q25:Q").scale(domain=list(domain)).axis(title=as_label(panel.values), tickCount=5)
-    chart = chart_of([vars(each) for each in bins])
-    drawn = alt.layer(
-        chart.mark_rect(color=BLUE, opacity=0.25).encode(
-            x=x, x2=alt.X2("high:Q"), y=y, y2=alt.Y2("q75:Q")
-        ),
-        chart.mark_rule(color=BLUE, strokeWidth=2.5).encode(
-            x=x, x2=alt.X2("high:Q"), y=alt.Y("median:Q")
-        ),
-        alt.Chart().mark_rule(color=INK, strokeDash=[3, 3]).encode(y=alt.datum(0)),
-    ).properties(width=_WIDTH, height=_HEIGHT, title=headed(panel))
+    y = svg.Axis(*(panel.domain or (min(0.0, *ends), max(0.0, *ends))), _HEIGHT, 0)
+    beside, left = svg.axis_left(y, as_label(panel.values))
+    x = svg.Axis(bins[0].low, bins[-1].high, 0, svg.WIDTH - left - _RIGHT)
+    beneath, height = svg.axis_below(x, _HEIGHT, as_label(panel.axis))
+    marks = [beside, beneath]
+    for each in bins:
+        low, high, middle = x.at(each.low), x.at(each.high), y.at(each.median)
+        marks.append(svg.box(low, y.at(each.q25), high, y.at(each.q75), 0.25))
+        marks.append(svg.line(low, middle, high, middle, "blue bar"))
+    if y.holds(0.0):
+        marks.append(svg.line(0, y.at(0.0), x.end, y.at(0.0), "ink dashed"))
     said = (
         f"median from {bins[0].median:+.2f} sd in the lowest bin "
         f"to {bins[-1].median:+.2f} sd in the highest"
     )
-    return as_svg(drawn, title=spoken_title, facts=facts or [said])
+    return framed(panel, of, marks, height=_HEIGHT + height, facts=[said], left=left)
 
 
-def curve(panel: Curve, *, spoken_title: str, facts: Sequence[str]) -> str:
-    """Draw a step curve, and a dashed line at the reference value."""
-    import altair as alt
-
-    x = alt.X("x:Q").axis(title=as_label(panel.x_axis), tickCount=4)
-    y = alt.Y("y:Q").scale(zero=False).axis(title=as_label(panel.y_axis), tickCount=5)
-    steps = chart_of([{"x": at, "y": value} for at, value in panel.places])
-    layers = [steps.mark_line(interpolate="step-after", color=BLUE).encode(x=x, y=y)]
-    if panel.line is not None:
-        line = chart_of([{"y": panel.line}]).mark_rule(color=INK, strokeDash=[3, 3])
-        layers.append(line.encode(y=y))
-    drawn = alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=headed(panel))
-    (first, start), (last, end) = panel.places[0], panel.places[-1]
-    said = f"from {start:.4g} at {first:.4g} to {end:.4g} at {last:.4g}"
-    return as_svg(drawn, title=spoken_title, facts=facts or [said])
-
-
-def count_field(panel: CountField, *, spoken_title: str, facts: Sequence[str]) -> str:
+def count_field(panel: CountField, of: str) -> str:
     """Draw a grid of cells, darker where more points lie in them, and label the named points."""
-    import altair as alt
-
     most = max((count for row in panel.counts for count in row), default=0)
-    cells = [
-        {
-            "x": panel.x[i],
-            "x2": panel.x[i + 1],
-            "y": panel.y[j],
-            "y2": panel.y[j + 1],
-            # The root of the share: a linear scale shows the peak and nothing else.
-            "share": shaded((count / most) ** 0.5),
-        }
+    y = svg.Axis(panel.y[0], panel.y[-1], _FIELD, 0)
+    beside, left = svg.axis_left(y, as_label(panel.y_axis))
+    x = svg.Axis(panel.x[0], panel.x[-1], 0, _FIELD)
+    beneath, height = svg.axis_below(x, _FIELD, as_label(panel.x_axis))
+    cells = (
+        # The root of the share: a linear scale shows the peak and nothing else.
+        svg.box(*corner, x.at(panel.x[i + 1]), y.at(panel.y[j + 1]), shaded((count / most) ** 0.5))
         for i, row in enumerate(panel.counts)
         for j, count in enumerate(row)
         if count
-    ]
-    x = alt.X("x:Q").scale(domain=[panel.x[0], panel.x[-1]], nice=False)
-    y = alt.Y("y:Q").scale(domain=[panel.y[0], panel.y[-1]], nice=False)
-    x = x.axis(title=as_label(panel.x_axis), tickCount=5)
-    y = y.axis(title=as_label(panel.y_axis), tickCount=5)
-    opacity = alt.Opacity("share:Q").scale(domain=[0, 1], range=[0, 1]).legend(None)
-    field = chart_of(cells).mark_rect(color=BLUE)
-    layers = [field.encode(x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), opacity=opacity)]
+        for corner in [(x.at(panel.x[i]), y.at(panel.y[j]))]
+    )
+    marks = ['<g shape-rendering="crispEdges">', *cells, "</g>", beside, beneath]
     if panel.diagonal:
-        corners = [{"x": panel.x[at], "y": panel.y[at]} for at in (0, -1)]
-        line = chart_of(corners).mark_line(color=FAINT, strokeDash=[3, 3])
-        layers.append(line.encode(x=alt.X("x:Q"), y=alt.Y("y:Q")))
+        marks.append(svg.line(0, _FIELD, _FIELD, 0, "ink dashed"))
     named = panel.named or ()
-    terms = [each.name for each in named]
-    if named:
-        labels = zip(named, placeholders(terms), strict=True)
-        rows = [{"x": each.x, "y": each.y, "name": label} for each, label in labels]
-        dots = chart_of(rows).mark_point(color=INK, filled=True, size=14, opacity=1)
-        middle = (panel.x[0] + panel.x[-1]) / 2
-        layers += [dots.encode(x=alt.X("x:Q"), y=alt.Y("y:Q")), *names_beside(rows, middle=middle)]
-    drawn = alt.layer(*layers).properties(width=_FIELD, height=_FIELD, title=headed(panel))
+    marks += _named_points(named, x, y, _FIELD + 10, _FIELD, "ink", 2.0)
     said = f"{sum(map(sum, panel.counts)):,} in all"
-    return as_svg(drawn, title=spoken_title, facts=facts or [said], terms=terms)
+    width = left + _FIELD + _RIGHT + 6
+    return framed(panel, of, marks, height=_FIELD + height, facts=[said], left=left, width=width)
 
 
-def matrix(panel: Matrix, *, spoken_title: str, facts: Sequence[str]) -> str:
+def matrix(panel: Matrix, of: str) -> str:
     """Draw numbers from 0 to 1 as shaded cells with two decimals each; None is an empty cell."""
-    import altair as alt
-
-    cell = min(_WIDEST, max(_NARROWEST, _MATRIX // len(panel.columns)))
-    given = [
-        (i, j, value)
-        for i, line in enumerate(panel.values)
-        for j, value in enumerate(line)
-        if value is not None
-    ]
-    cells = [{"row": i, "column": j, "share": shaded(v), "text": _short(v)} for i, j, v in given]
-    rows, columns = (list(map(as_label, names)) for names in (panel.rows, panel.columns))
-    x = alt.X("column:O").axis(None).scale(domain=list(range(len(columns))), padding=0.05)
-    y = alt.Y("row:O").axis(None).scale(domain=list(range(len(rows))), padding=0.05)
-    opacity = alt.Opacity("share:Q").scale(domain=[0, 1], range=[0, 1]).legend(None)
-    height = min(cell, _TALLEST) * len(rows)
-    drawn = alt.layer(
-        chart_of(cells).mark_rect(color=BLUE).encode(x=x, y=y, opacity=opacity),
-        chart_of(cells).mark_text(color=INK, fontSize=10).encode(x=x, y=y, text=alt.Text("text:N")),
-        chart_of([{"row": i, "name": name} for i, name in enumerate(rows)])
-        .mark_text(align="right", x=-6, color=INK)
-        .encode(y=y, text=alt.Text("name:N")),
-        chart_of([{"column": j, "name": name} for j, name in enumerate(columns)])
-        .mark_text(align="right", angle=300, y=height + 10, color=INK)
-        .encode(x=x, text=alt.Text("name:N")),
-    ).properties(width=cell * len(columns), height=height, title=headed(panel))
+    wide = min(_WIDEST, max(_NARROWEST, _MATRIX // len(panel.columns)))
+    tall, marks, said = min(wide, _TALLEST), [], []
     # Of a matrix of one list of names the lower half says it all.
     half = panel.rows == panel.columns
-    said = [f"{rows[i]} and {columns[j]} {v:.2f}" for i, j, v in given if j < i or not half]
-    return as_svg(drawn, title=spoken_title, facts=facts or said)
+    rows, columns = (list(map(as_label, names)) for names in (panel.rows, panel.columns))
+    for i, numbers in enumerate(panel.values):
+        for j, value in enumerate(numbers):
+            if value is None:
+                continue
+            x, y = wide * j, tall * i
+            marks.append(svg.box(x + 1, y + 1, x + wide - 1, y + tall - 1, shaded(value)))
+            at = x + wide / 2, y + tall / 2 + 4
+            marks.append(svg.text(*at, _short(value), anchor="middle", kind="number"))
+            if j < i or not half:
+                said.append(f"{rows[i]} and {columns[j]} {value:.2f}")
+    beside, beneath = (
+        [svg.fitted(name, _NAMES - 8) for name in names] for names in (rows, columns)
+    )
+    for i, name in enumerate(beside):
+        marks.append(svg.text(-6, tall * (i + 0.5) + 4, name, anchor="end"))
+    bottom = tall * len(rows) + 10
+    for j, name in enumerate(beneath):
+        marks.append(svg.text(wide * (j + 0.5) + 3, bottom, name, anchor="end", turn=-60))
+    reach = 0.5 * max(map(svg.width_of, beneath))  # to the left, of a name at 60 degrees
+    left = 8 + max(reach, *map(svg.width_of, beside))
+    height = bottom + 3**0.5 * reach
+    width = max(svg.WIDTH, left + wide * len(columns) + 16)
+    return framed(panel, of, marks, height=height, facts=said, left=left, width=width)
 
 
 def _short(value: float) -> str:
@@ -147,39 +108,70 @@ def _short(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".").replace("1.00", "1").replace("-.00", ".00")
 
 
-def plane(panel: Plane, *, spoken_title: str, facts: Sequence[str]) -> str:
+def shaded(share: float) -> float:
+    """Convert a number from 0 to 1 to a cell's opacity, at which the cell's text stays readable."""
+    return FAINTEST + (DENSEST - FAINTEST) * min(max(share, 0.0), 1.0)
+
+
+def plane(panel: Plane, of: str) -> str:
     """Draw named points on a plane whose two axes have the same scale."""
-    import altair as alt
-
-    places = panel.places
-    wide = max(max(abs(each.x), abs(each.y)) for each in places) or 1.0
-    domain = [-1.2 * wide, 1.2 * wide]
-    apart = names_apart(places, gap=2.4 * wide * _LINE / _PLANE)
-    terms = [each.name for each in places]
-    texts = [
-        {"x": x, "y": y, "from x": place.x, "from y": place.y, "name": label}
-        for (x, y), place, label in zip(apart, places, placeholders(terms), strict=True)
-    ]
-    x = alt.X("from x:Q").scale(domain=domain, nice=False).axis(None)
-    y = alt.Y("from y:Q").scale(domain=domain, nice=False).axis(None)
-    chart = chart_of(texts)
-    drawn = alt.layer(
-        chart.mark_rule(color=FAINT).encode(x=x, y=y, x2=alt.X2("x:Q"), y2=alt.Y2("y:Q")),
-        chart.mark_point(color=BLUE, filled=True, opacity=1, size=50).encode(x=x, y=y),
-        *names_beside(texts, middle=0.0),
-    ).properties(width=_PLANE, height=_PLANE, title=headed(panel))
-    said = [f"{quoted_term(each.name)} at {each.x:+.2f}, {each.y:+.2f}" for each in places]
-    return as_svg(drawn, title=spoken_title, facts=facts or said, terms=terms)
+    wide = 1.05 * max(max(abs(each.x), abs(each.y)) for each in panel.places) or 1.0
+    x, y = svg.Axis(-wide, wide, 0, _PLANE), svg.Axis(-wide, wide, _PLANE, 0)
+    marks = _named_points(panel.places, x, y, _PLANE, _PLANE, "blue", 3.5)
+    said = [f"{quoted_term(each.name)} at {each.x:+.2f}, {each.y:+.2f}" for each in panel.places]
+    left = (svg.WIDTH - 16 - _PLANE) / 2
+    return framed(panel, of, marks, height=_PLANE, facts=said, left=left)
 
 
-def names_apart(places: Sequence[NamedPlace], *, gap: float) -> list[tuple[float, float]]:
-    """Return each label's place: y moved `gap` apart on its side, x moved past points nearby."""
-    out = [(0.0, 0.0)] * len(places)
-    last = {True: -float("inf"), False: -float("inf")}
-    for i in sorted(range(len(places)), key=lambda i: places[i].y):
-        x, left = places[i].x, places[i].x < 0
-        last[left] = y = max(places[i].y, last[left] + gap)
-        side = [each for each in places if (each.x < 0) == left]
-        near = [each.x for each in side if abs(each.x - x) < 3 * gap > abs(each.y - y)]
-        out[i] = (max(near, default=x) if left else min(near, default=x)), y
-    return out
+def _named_points(  # noqa: PLR0913, PLR0917
+    places: Sequence[NamedPlace],
+    x: svg.Axis,
+    y: svg.Axis,
+    width: float,
+    height: float,
+    kind: str,
+    radius: float,
+) -> Iterator[str]:
+    """Yield a point for each place and its name, with a line to it where it had to move away."""
+    points = [(x.at(each.x), y.at(each.y)) for each in places]
+    wide = [svg.width_of(seen_term(each.name, _LABEL)) for each in places]
+    apart = names_apart(points, wide, width=width, height=height)
+    for each, (at, up), size, (left, middle) in zip(places, points, wide, apart, strict=True):
+        near = min(max(at, left), left + size)
+        if abs(middle - up) > svg.LINE / 2:
+            yield svg.line(at, up, near, middle, "faint")
+        yield svg.dot(at, up, kind, radius)
+        anchor, end = ("end", left + size) if left < at else ("", left)
+        yield term_text(end, middle + 4, each.name, room=_LABEL, anchor=anchor)
+
+
+def names_apart(
+    points: Sequence[tuple[float, float]], widths: Sequence[float], *, width: float, height: float
+) -> list[tuple[float, float]]:
+    """Return for each point the left end and the middle of a name that lies on nothing else.
+
+    It stands right or left of its point, where there is room between 0 and `width`, as near to the
+    point's height as other names and points let it; if there is no such place, beside the point.
+    """
+    dots = [(x - 4, x + 4, y - 4, y + 4) for x, y in points]
+    taken: list[tuple[float, float, float, float]] = []
+    for place, ((x, y), wide) in enumerate(zip(points, widths, strict=True)):
+        sides = sorted((x + 6, x - 6 - wide), key=lambda left: abs(left + wide / 2 - width / 2))
+        around = [*dots[:place], *dots[place + 1 :], *taken]
+        boxes = [
+            (left, left + wide, y + up - 6, y + up + 6)
+            for up in sorted(range(-100, 101, 5), key=abs)
+            for left in sides
+            if 0 <= left <= width - wide and 0 <= y + up <= height
+        ]
+        boxes.append((sides[0], sides[0] + wide, y - 6, y + 6))
+        taken.append(next((box for box in boxes if not _hit(box, around)), boxes[-1]))
+    return [(left, (top + bottom) / 2) for left, _, top, bottom in taken]
+
+
+def _hit(
+    box: tuple[float, float, float, float], others: Iterable[tuple[float, float, float, float]]
+) -> bool:
+    """Return whether a box (left, right, top, bottom) touches one of the others."""
+    left, right, top, bottom = box
+    return any(a < right and left < b and c < bottom and top < d for a, b, c, d in others)

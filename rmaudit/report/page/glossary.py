@@ -68,6 +68,7 @@ GLOSSARY: Final = {
     },
     "What follows from it": {
         "gate": "An audit that can block a release. A run passes only if none of its gates blocks and none lacks data.",
+        "figure": "An audit without a bound: a number and a chart, which nothing judges.",
         "informational": "An audit that is measured and shown. Its result blocks nothing.",
         "severity": "Whether an audit is a gate (`gate`) or informational (`info`). `severity:` in models.yaml changes it.",
         "policy": "Two meanings. In options and results, a policy is the rules of models.yaml: bounds, gates and waivers. As the key `policy:` of a model, and in reinforcement learning, it is the language model that is trained on the reward.",

@@ -15,6 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from rmaudit import svg
 from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Stage
 from rmaudit.references import offensive_text_masks
 from rmaudit.references.offensive_text_masks import label, masked
@@ -33,7 +34,7 @@ from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.report.summary import count_gates
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
 from rmaudit.verdicts.run_verdict import SMALL_PRINT, of_run
 from rmaudit.verdicts.verdict_wording import overrides
 
@@ -62,6 +63,10 @@ _TERM = Markup(
     '<span class="cover">{mask}<span class="unseen"> masked term</span></span>'
     '<bdi class="real"></bdi></button>'
 )
+
+
+_CHARTS = Markup(svg.STYLE)  # noqa: S704  (our own)
+_STYLE = template("report.css") + _CHARTS + token_explorer.STYLE + template("simulator.css")
 
 
 @cache
@@ -108,39 +113,39 @@ def render(results: Results) -> str:
     """Render the results of a run as an HTML page."""
     names = [model.name for model in results.models]
     scales = scorecard.scales(results.findings)
-    anchors = scorecard.anchors(results.findings, names, _RESERVED_IDS)
+    every: list[AnyFinding] = [*results.findings, *results.figures]
+    anchors = scorecard.anchors(every, names, _RESERVED_IDS)
     used = {*_RESERVED_IDS, *anchors.values()}
     models = [_model(model, results, anchors, scales, used) for model in results.models]
-    every = [row for model in models for row in model["rows"]]
+    rows = [row for model in models for row in model["rows"]]
     script, explored = template("page.js"), token_explorer.explorer(results)
     simulated = any(own for model in models for own in model["simulators"].values())
     scripts = [script]
     scripts += [token_explorer.SCRIPT] if explored else []
     scripts += [SIMULATOR] if simulated else []
     report = environment().get_template("report.html.jinja")
-    page = report.render(
+    return report.render(
         run=results.run,
         day=verdict_box.day(results.run.created),
         ran=verdict_box.ran(results.run),
         schema=results.schema,
         small_print=SMALL_PRINT,
-        style=template("report.css") + token_explorer.STYLE + template("simulator.css"),
+        style=_STYLE,
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
         simulator=SIMULATOR if simulated else "",
-        verdict=verdict_box.verdict(results, every),
+        verdict=verdict_box.verdict(results, rows),
         against=blessed_comparisons(results),
         anchors=anchors,
-        measured=any(finding.estimate for finding in results.findings),
+        measured=any(each.estimate for each in every),
         names=names,
         tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
         models=models,
-        columns=scorecard.columns(row for row in every if row.decides),
-        others=scorecard.columns(row for row in every if not row.decides),
+        columns=scorecard.columns(row for row in rows if row.decides),
+        others=scorecard.columns(row for row in rows if not row.decides),
         compared=charts.between(results.models, results.findings, results.comparison),
     )
-    return charts.compiled(page)
 
 
 def term(text: str) -> Markup:
@@ -199,7 +204,11 @@ def _model(
     """Return the template's variables for one model: scorecard rows, charts, tokens, details."""
     own = [finding for finding in results.findings if finding.model == model.name]
     rows = scorecard.rows(own, anchors, scales)
-    common, caveats = scorecard.caveats(own)
+    figures: dict[str, list[Figure]] = {}
+    for figure in results.figures:
+        if figure.model == model.name:
+            figures.setdefault(figure.audit, []).append(figure)
+    common, caveats = scorecard.caveats([*own, *(each for of in figures.values() for each in of)])
     outcome = of_run(own, results.run.gaps).outcome
     mark, words = verdict_box.in_words(outcome, rows)
     prompts = prompts_to_draw(sweep.prompt for sweep in model.sweeps)
@@ -216,10 +225,13 @@ def _model(
         "outside": sum(row.result == "fail" for row in rows if not row.decides),
         "caveats": common,
         "own_caveats": caveats,
+        "figures": sorted(figures.values(), key=lambda own: own[0].title),
+        "anchors": {audit: anchors[model.name, audit] for audit in figures},
         "simulators": {
-            row.audit: simulator(row.findings, f"{row.title}, {model.name}") for row in rows
+            audit: simulator(own, f"{own[0].title}, {model.name}") for audit, own in figures.items()
         },
-        "pictures": {row.audit: charts.of_findings(row.findings) for row in rows},
+        "pictures": {row.audit: charts.of_findings(row.findings) for row in rows}
+        | {audit: charts.of_findings(own) for audit, own in figures.items()},
         "shown": shown,
         "more": len(model.sweeps) - len(shown),
         "scores": charts.of_sweeps(model.sweeps),
@@ -228,7 +240,7 @@ def _model(
     }
 
 
-def simulator(findings: Sequence[Finding], name: str) -> Markup:
+def simulator(figures: Sequence[Figure], name: str) -> Markup:
     """Render a slider, labelled `name`, over a policy's answers in training; "" without evidence.
 
     Everything that it shows was computed by `after_training`; the page's script only picks a stage.
@@ -236,9 +248,9 @@ def simulator(findings: Sequence[Finding], name: str) -> Markup:
     """
     stages = [
         stage
-        for finding in findings
-        if finding.estimate and isinstance(finding.estimate.evidence, AfterTrainingEvidence)
-        for stage in finding.estimate.evidence.stages
+        for figure in figures
+        if figure.estimate and isinstance(figure.estimate.evidence, AfterTrainingEvidence)
+        for stage in figure.estimate.evidence.stages
     ]
     if not stages:
         return Markup()

@@ -14,7 +14,7 @@ from rmaudit import prompts
 from rmaudit.report.charts.finding_strips import Scale
 from rmaudit.report.summary import Row, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import AnyFinding, Finding
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -42,7 +42,7 @@ def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
 
 
 def anchors(
-    findings: Iterable[Finding], models: Sequence[str], taken: Collection[str]
+    findings: Iterable[AnyFinding], models: Sequence[str], taken: Collection[str]
 ) -> dict[tuple[str, str], str]:
     """Return an HTML id, not in `taken`, for each (model, audit); of many models it names one."""
     made: dict[tuple[str, str], str] = {}
@@ -88,7 +88,7 @@ def short(label: str) -> str:
     return label if len(names) == 1 else f"{len(names)} prompts"
 
 
-def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]]]:
+def caveats(findings: Sequence[AnyFinding]) -> tuple[list[str], dict[str, list[str]]]:
     """Return a model's caveats without repeats: those that audits share, and the rest by audit.
 
     Caveats with the same words up to a colon are one, whose ends are listed: `Judged on half: 1 of

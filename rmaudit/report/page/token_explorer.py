@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from rmaudit.errors import ReferenceMissing
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon
-from rmaudit.references.offensive_text_masks import label
+from rmaudit.references.offensive_text_masks import label, masked
 from rmaudit.references.word_frequency import zipf
 from rmaudit.report import packed_scores
-from rmaudit.report.charts import picture_cache
 from rmaudit.report.page.template_files import part, template
 from rmaudit.report.results_document import Packed, Results, SweepSummary
 from rmaudit.report.safe_text import line, visible
@@ -126,7 +125,7 @@ def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
     Line feeds join the texts, and the masks.
     """
     texts = rows["text"].tolist()
-    hidden = picture_cache.are_masked(texts)
+    hidden = list(map(masked, texts))
     words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
     _, first = np.unique(words, return_index=True)
     spellings = np.arange(len(rows)) - first[words]  # rows back to the word's first one

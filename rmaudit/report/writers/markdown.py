@@ -7,7 +7,7 @@ markup is written as an entity, hidden characters are spelled out (`safe_text`),
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
@@ -15,7 +15,7 @@ from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import WORST_FIRST, Results, Run
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import SMALL_PRINT, what_gates_tested
 from rmaudit.verdicts.verdict_wording import (
     advice,
@@ -63,6 +63,7 @@ def render(results: Results) -> str:
         *_table("Passes that may mean indifference", doubted, failed),
         *_skipped(skipped),
         *_table("Passed, or measured for information", rest, failed, folded=True),
+        *_figures(results.figures),
     ]
     top, tail = _head(results), _foot(results.run)
     return _fit(top, parts, LARGEST - _TAIL) + tail
@@ -162,6 +163,18 @@ def _skipped(findings: list[Finding]) -> Iterator[str]:
         audits = ", ".join(dict.fromkeys(escape(finding.audit) for finding in group))
         said = escape(addressed(reason.removeprefix(f"{model}: ")))
         yield f"- Of {escape(model)}: {said} ({audits})\n"
+
+
+def _figures(figures: Sequence[Figure]) -> Iterator[str]:
+    """Yield a folded list of the figures, a line for each with what it measured."""
+    if not figures:
+        return
+    yield f"\n<details><summary>Figures, without pass or fail ({len(figures)})</summary>\n\n"
+    for figure in figures:
+        said = f"not measured: {addressed(figure.reason)}"
+        name = f"{figure.title}, {figure.prompt}, of {figure.model}"
+        yield f"- {escape(name)}: {escape(str(figure.estimate or said))}\n"
+    yield "\n</details>\n"
 
 
 def _foot(run: Run) -> str:

@@ -14,7 +14,7 @@ from rmaudit.report.page.number_format import bound_in_words, interval, value
 from rmaudit.report.safe_text import addressed, line, log
 from rmaudit.report.summary import MARKS, Row, count_gates, missing, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict, what_gates_tested
 from rmaudit.verdicts.verdict_wording import (
     advice,
@@ -77,11 +77,13 @@ def summary(
     verdict: RunVerdict,
     gaps: Sequence[str] = (),
     screen: Screen | None = None,
+    *,
+    figures: Sequence[Figure] = (),
 ) -> list[Line]:
     """Return the lines of a run's summary; `gaps` says what the run left out.
 
     A run of one model has a line for each audit, a run of several models a line for each model.
-    Audits that were not measured are grouped by reason.
+    Audits that were not measured are grouped by reason. `figures` are counted in a line.
     """
     screen, every = screen or Screen(), summarize(findings)
     models = list(dict.fromkeys(finding.model for finding in findings))
@@ -93,14 +95,23 @@ def summary(
         lines += screen.told(said)
     if verdict.outcome is Outcome.NOT_ESTABLISHED:
         lines += screen.told(f"{advice(verdict.outcome, findings)}.")
-    elif not any(finding.estimate for finding in findings):
+    elif findings and not any(finding.estimate for finding in findings):
         lines += screen.told("nothing was measured")
     if len(models) == 1:
         lines += _audits(every, screen)
     else:
         lines += [each for name in models for each in _model(name, every, screen)]
     lines += [each for name in models for each in _doubtful_passes(name, every, screen)]
-    return [*lines, *_unmeasured(findings, screen), *_remarks(findings, every, screen)]
+    lines += [*_unmeasured(findings, screen), *_remarks(findings, every, screen)]
+    return [*lines, *(screen.told(figures_in_words(figures)) if figures else ())]
+
+
+def figures_in_words(figures: Sequence[Figure]) -> str:
+    """Count figures, such as `10 figures, without pass or fail (3 not measured)`."""
+    every = {(figure.model, figure.audit) for figure in figures}
+    lost = len(every - {(figure.model, figure.audit) for figure in figures if figure.estimate})
+    n = f"{len(every)} figure{'' if len(every) == 1 else 's'}"
+    return f"{n}, without pass or fail" + (f" ({lost} not measured)" if lost else "")
 
 
 def _audits(every: Sequence[Row], screen: Screen) -> Iterator[Line]:

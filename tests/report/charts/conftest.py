@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from pydantic import TypeAdapter
 
 from rmaudit import measures
 from rmaudit.references import offensive_text_masks
-from rmaudit.report import charts
 from rmaudit.report.charts.picture_and_labels import Picture
-from rmaudit.report.charts.svg_compiler import charts_in, compiled
 from rmaudit.report.results_document import Comparison, Ranked
 from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.estimates_and_bounds import above
@@ -30,27 +31,60 @@ def _masks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offensive_text_masks, "label", lambda text: text.strip()[:1] + "•••")
 
 
-class Drawn(list[dict[str, Any]]):
-    """The specs that were compiled, in their order."""
+class Drawn:
+    """The marks of one SVG, read back: at the values of its axes where it has any, else pixels."""
 
-    def rows(self, spec: int = 0) -> list[dict[str, Any]]:
-        """All rows of data of one of them."""
-        return [row for rows in self[spec]["datasets"].values() for row in rows]
+    def __init__(self, svg: str) -> None:
+        self.root = ET.fromstring(svg)  # noqa: S314  (our own)
+        self.axes = {each for axis in self.root.iterfind(".//g[@class]") for each in axis}
+        self.x, self.y = self._values("x", "x1"), self._values("y", "y1")
+
+    def _values(self, axis: str, place: str) -> Callable[[float], float]:
+        """The value at a pixel, from the first and the last tick that has a number."""
+        found = self.root.find(f".//g[@class='{axis}']")
+        ticks = [
+            (float(tick.attrib[place]), float(str(said.text).replace("−", "-").replace(",", "")))
+            for tick, said in pairwise(() if found is None else found)
+            if tick.tag == "line" and re.fullmatch("[−,.0-9]+", str(said.text))
+        ]
+        if not ticks:
+            return lambda pixel: pixel
+        (start, first), (end, last) = ticks[0], ticks[-1]
+        return lambda pixel: first + (pixel - start) * (last - first) / (end - start)
+
+    def _of(self, tag: str, kind: str, *names: str) -> list[tuple[float, ...]]:
+        """The numbers of these attributes of each mark of a kind, axes aside."""
+        return [
+            tuple(float(each.attrib[name]) for name in names)
+            for each in self.root.iter(tag)
+            if each not in self.axes and re.search(kind, each.get("class", ""))
+        ]
+
+    def dots(self, kind: str = "") -> list[tuple[float, float]]:
+        """Points of a kind, such as `blue$` or `hollow`."""
+        return [(self.x(x), self.y(y)) for x, y in self._of("circle", kind, "cx", "cy")]
+
+    def lines(self, kind: str) -> list[tuple[float, float, float, float]]:
+        """Lines of a kind: both ends."""
+        found = self._of("line", kind, "x1", "y1", "x2", "y2")
+        return [(self.x(a), self.y(b), self.x(c), self.y(d)) for a, b, c, d in found]
+
+    def boxes(self) -> list[tuple[float, float, float, float, float]]:
+        """Rectangles: their left, right, lower and upper ends, and their opacity."""
+        found = self._of("rect", "", "x", "y", "width", "height", "opacity")
+        return [
+            (self.x(x), self.x(x + wide), self.y(y + tall), self.y(y), share)
+            for x, y, wide, tall, share in found
+        ]
+
+    def texts(self) -> list[str]:
+        """What is written in it, but for its axes."""
+        return [str(each.text) for each in self.root.iter("text") if each not in self.axes]
 
 
-def whole(picture: Picture) -> Picture:
-    """The picture with its charts compiled."""
-    return picture._replace(svg=compiled(picture.svg))
-
-
-def of_findings(findings: Sequence[Finding]) -> list[Picture]:
-    """The pictures of findings, compiled."""
-    return [whole(picture) for picture in charts.of_findings(findings)]
-
-
-def drawn(*markups: str) -> Drawn:
-    """What the compiler is given."""
-    return Drawn(chart["spec"] for markup in markups for chart in charts_in(markup))
+def drawn(picture: Picture) -> list[Drawn]:
+    """The SVGs of a picture."""
+    return [Drawn(svg) for svg in re.findall(r"<svg.*?</svg>", picture.svg)]
 
 
 def typed(evidence: dict[str, Any]) -> Evidence | None:

@@ -1,20 +1,21 @@
-"""What is drawn is what the evidence says: the rows that the compiler is given."""
+"""What is drawn is what the evidence says: marks stand where the axes have their numbers."""
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import pytest
 
-from rmaudit.charts import NamedPlace, RankTable, TermRanks
+from rmaudit.charts import RankTable, TermRanks
 from rmaudit.report import charts
 from rmaudit.report.charts.model_comparison import exploits
 from rmaudit.report.charts.panels_by_term import heat
 from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.charts.reward_distributions import of_models, of_sweeps
-from rmaudit.report.charts.svg_compiler import BLUE, VERMILLION, compiled
 from rmaudit.report.charts.two_axis_panels import names_apart
 from rmaudit.report.results_document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (
@@ -33,35 +34,39 @@ from tests.report.charts.conftest import (
     Drawn,
     drawn,
     finding,
-    of_findings,
     string,
-    whole,
 )
 from tests.report.conftest import typed
 
 
-def picked(rows: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
-    """The values under `keys` of the rows that have them all, each once, in order."""
-    found = [tuple(row[key] for key in keys) for row in rows if all(key in row for key in keys)]
-    return list(dict.fromkeys(found))
+def near(*expected: float) -> Any:
+    """These numbers, as near as a hundredth of a pixel tells them apart."""
+    return pytest.approx(expected, rel=2e-3, abs=2e-3)
 
 
-def pictured(evidence: dict[str, Any], prompt: str = "greatest") -> tuple[Drawn, Picture]:
-    """What the compiler is given of a finding with this evidence, and the picture."""
+def at(expected: float) -> Any:
+    """This number, likewise."""
+    return pytest.approx(expected, rel=2e-3, abs=2e-3)
+
+
+def pictured(evidence: dict[str, Any], prompt: str = "greatest") -> tuple[list[Drawn], Picture]:
+    """What is drawn of a finding with this evidence, panel by panel, and the picture."""
     (picture,) = charts.of_findings([finding(evidence, prompt=prompt)])
-    return drawn(picture.svg), whole(picture)
+    return drawn(picture), picture
+
+
+def by_row(places: list[tuple[float, float]]) -> list[tuple[int, float]]:
+    """The row of each point, and its value."""
+    return [(int(y // 18), x) for x, y in places]
 
 
 @pytest.mark.parametrize("evidence", [SENTIMENT, FREQUENCY], ids=["sentiment", "frequency"])
 def test_bins(evidence: dict[str, Any]) -> None:
     """Ends, quartiles and medians of the bins, and how many words there are."""
-    given, picture = pictured(evidence, "best")
+    (given, *_), picture = pictured(evidence, "best")
 
-    keys = ("low", "high", "q25", "median", "q75")
-    assert picked(given.rows(), *keys) == [
-        (1.0, 5.0, -0.75, -0.5, -0.25),
-        (5.0, 9.0, 0.25, 0.5, 0.75),
-    ]
+    assert given.boxes() == [near(1.0, 5.0, -0.75, -0.25, 0.25), near(5.0, 9.0, 0.25, 0.75, 0.25)]
+    assert given.lines("bar") == [near(1.0, -0.5, 5.0, -0.5), near(5.0, 0.5, 9.0, 0.5)]
     assert "median from -0.50 sd in the lowest bin to +0.50 sd in the highest" in picture.svg
     assert ">50 words</text>" in picture.svg
     assert picture.rows[0] == ("best", "1.00", "5.00", "20", "-0.75", "-0.50", "-0.25")
@@ -69,9 +74,10 @@ def test_bins(evidence: dict[str, Any]) -> None:
 
 def test_slopes() -> None:
     """Each slope with its interval."""
-    given, picture = pictured(SLOPES)
+    (given,), picture = pictured(SLOPES)
 
-    assert picked(given.rows(), "value", "low", "high") == [(0.3, 0.25, 0.35)]
+    assert by_row(given.dots("blue")) == [(0, at(0.3))]
+    assert [(low, high) for low, _, high, _ in given.lines("blue")] == [near(0.25, 0.35)]
     assert "“best, positive” +0.30 (+0.25 to +0.35)" in picture.svg
 
 
@@ -79,24 +85,27 @@ def test_identity() -> None:
     """Axes, then the groups of each, the greatest gap first; both frames as + and −."""
     given, picture = pictured(IDENTITY)
 
-    said = [[text for (text,) in picked(given.rows(panel), "numbers")] for panel in (0, 1)]
+    said = [[text for text in panel.texts() if "[" in text] for panel in given]
     assert said == [["+0.12 [-0.25, +0.50]"], ["+0.25 [-0.25, +0.50]", "+0.12 [-0.25, +0.50]"]]
-    assert picked(given.rows(0), "place", "first", "second") == [(0, 0.25, 0.0)]
+    assert [x for x, _ in given[0].dots("blue$")] == [at(0.25)]
+    assert [x for x, _ in given[0].dots("red hollow")] == [at(0.0)]
     assert "“others *” +0.25 (-0.25 to +0.50); “ones” +0.12" in picture.svg
     assert "artefact" in picture.title
 
 
 def test_funnel() -> None:
     """Cells by count, and the words of each end where their two scores put them."""
-    given, picture = pictured(FUNNEL)
+    (given,), picture = pictured(FUNNEL)
 
-    cells = picked(given.rows(), "x", "y", "x2", "y2")
-    assert cells == [(-3.0, -3.0, 0.0, 0.0), (-3.0, 0.0, 0.0, 3.0), (0.0, -3.0, 3.0, 0.0)]
-    shares = [share for (share,) in picked(given.rows(), "share")]
-    assert shares[1] == max(shares)
-    assert shares[0] == pytest.approx(0.29)  # half of the way from 0.08 to 0.5: the root of 4/16
-    named = picked(given.rows(), "x", "y", "name")
-    assert {(x, y) for x, y, _ in named} == {(1.5, 2.0), (-1.25, -1.25), (3.0, -3.0), (-3.0, 3.0)}
+    # 0.29 is half of the way from 0.08 to 0.5: the root of 4/16
+    assert given.boxes() == [
+        near(-3.0, 0.0, -3.0, 0.0, 0.29),
+        near(-3.0, 0.0, 0.0, 3.0, 0.5),
+        near(0.0, 3.0, -3.0, 0.0, 0.4),
+    ]
+    named = [(1.5, 2.0), (-1.25, -1.25), (3.0, -3.0), (-3.0, 3.0)]
+    assert given.dots() == [near(*place) for place in named]
+    assert {"little", "gout", "beauty", "B•••"} <= set(given.texts())
     assert "highest of best + worst: “little”, “near”" in picture.svg
 
 
@@ -104,11 +113,11 @@ def test_ranks() -> None:
     """Best at the right and at the top, and both ends of each move."""
     given, picture = pictured(RANKS)
 
-    cells = picked(given.rows(0), "x", "y", "share")
-    assert cells[0][:2] == (40.5, 40.5)  # the worst by both: `cells[1][1]`
-    assert max(cells, key=lambda cell: cell[2])[:2] == (40.5, 40.5)
-    assert picked(given.rows(1), "start", "end") == [(1, 40), (2, 31)]
-    assert picked(given.rows(2), "start", "end") == [(39, 2)]
+    darkest = max(given[0].boxes(), key=lambda cell: cell[-1])  # the worst by both: `cells[1][1]`
+    assert darkest[:4] == near(40.5, 20.5, 40.5, 20.5)
+    assert by_row(given[1].dots("hollow")) == [(0, at(1)), (1, at(2))]
+    assert by_row(given[1].dots("blue")) == [(0, at(40)), (1, at(31))]
+    assert by_row(given[2].dots()) == [(0, at(39)), (0, at(2))]
     assert "“Evolution” is 2 with people and lower, 31, with the model" in picture.svg
 
 
@@ -124,29 +133,28 @@ def test_agreement() -> None:
     """Percentiles in per cent, from the baseline's to the model's."""
     given, picture = pictured(AGREEMENT)
 
-    assert picked(given.rows(0), "x", "y", "x2", "y2")[1] == (50.0, 0.0, 100.0, 50.0)
-    assert picked(given.rows(1), "start", "end") == [(87.5, 12.5)]
-    assert picked(given.rows(2), "start", "end") == [(25.0, 75.0)]
+    assert given[0].boxes()[1][:4] == near(50.0, 100.0, 0.0, 50.0)
+    assert [x for x, _ in given[1].dots()] == [at(87.5), at(12.5)]
+    assert [x for x, _ in given[2].dots()] == [at(25.0), at(75.0)]
     assert "14 words" in picture.svg
 
 
 def test_probes() -> None:
     """The strings' z, those above real answers apart, and real answers as strokes."""
-    given, picture = pictured(PROBES)
+    (given,), picture = pictured(PROBES)
 
-    ordered = [(0, 4.0, True), (1, 2.0, False), (2, 1.0, False)]
-    assert sorted(picked(given.rows(), "place", "value", "second")) == ordered
-    assert picked(given.rows(), "stroke") == [(3.25,)]
+    assert by_row(given.dots("red$")) == [(0, at(4.0))]
+    assert by_row(given.dots("blue hollow")) == [(1, at(2.0)), (2, at(1.0))]
+    assert [x for x, *_ in given.lines("ink")] == [at(3.25)] * 3
     assert "1 of 3 above real answers of their length" in picture.svg
 
 
 def test_the_highest_strings_are_drawn() -> None:
     """Of a long ledger twenty; the table has all of them."""
     strings = [string(f"s{i}", "A", float(i)) for i in range(30)]
-    given, picture = pictured(PROBES | {"strings": strings})
+    (given,), picture = pictured(PROBES | {"strings": strings})
 
-    highest = [z for z, _ in picked(given.rows(), "value", "second")]
-    assert highest == [float(i) for i in range(29, 9, -1)]
+    assert [x for x, _ in given.dots()] == near(*range(29, 9, -1))
     assert "0 of 30 above" in picture.svg
     assert len(picture.rows) == 30
 
@@ -165,16 +173,15 @@ def test_distribution_is_a_violin_with_its_extremes(results: dict[str, Any]) -> 
     picture = of_sweeps([sweep, replace(sweep, prompt="worst")])
 
     assert picture
-    given = drawn(picture.svg)
-    steps = picked(given.rows(), "sd", "high", "low")
-    expected = [(-2.6, 15.0), (-0.6, 30.0), (1.4, 5.0), (3.4, 5.0)]
-    assert [(sd, high) for sd, high, _ in steps] == [pytest.approx(step) for step in expected]
-    assert all(low == -high for _, high, low in steps)
-    assert "skewness +0.25; widest 30 tokens" in compiled(picture.svg)
-    assert [title["title"]["text"] for title in (spec["vconcat"][0] for spec in given)] == [
-        "greatest",
-        "worst",
-    ]
+    given = drawn(picture)
+    assert [panel.texts()[0] for panel in given] == ["greatest", "worst"]
+    path = next(given[0].root.iter("path")).attrib["d"]
+    tops = re.findall(r"V([\d.]+)H([\d.]+)", path)[:3]
+    # of 15, 30 and 5 tokens in 0.1 sd, the middle bin is as high as there is room
+    assert [48 - float(y) for y, _ in tops] == near(24.0, 48.0, 8.0)
+    assert [given[0].x(float(x)) for _, x in tops] == near(-0.6, 1.4, 3.4)
+    assert given[0].x(float(path[1:].split()[0])) == at(-2.6)
+    assert "skewness +0.25; widest 30 tokens" in picture.svg
     assert "the whole vocabulary" in picture.title
     sampled = replace(sweep, provenance={"part": "sample"})
     assert (of_sweeps([sampled]) or picture).title == "Scores of a sample of the vocabulary"
@@ -203,21 +210,26 @@ def test_models_side_by_side_are_of_one_width(results: dict[str, Any]) -> None:
 
     picture = of_models([*models, modelled("C", flat)])
     assert picture
-    given = drawn(picture.svg)
-    rows = [row for row in given.rows() if "high" in row]
-    assert max(row["high"] for row in rows if row["place"] == 1) == pytest.approx(1.45)
-    assert min(row["low"] for row in rows if row["place"] == 1) == pytest.approx(0.55)
-    assert {row["name"] for row in given.rows() if "name" in row} == {"A", "B"}
+    (given,) = drawn(picture)
+    heights = [
+        [float(y) for y in re.findall(r"V([\d.]+)", path.attrib["d"])]
+        for path in given.root.iter("path")
+    ]
+    assert [(min(ys), max(ys)) for ys in heights] == [near(1.7, 32.3), near(35.7, 66.3)]
+    assert {"A", "B"} <= set(given.texts())
+    assert "C" not in given.texts()
 
 
 def test_taus_places_and_ranks() -> None:
     """Of results.json's `comparison`, as they are."""
-    agreement, words = map(whole, between := charts.between([], [], COMPARISON))
-    given = drawn(*(picture.svg for picture in between))
+    agreement, words = charts.between([], [], COMPARISON)
+    taus, plane = drawn(agreement)
 
-    texts = picked(given.rows(0), "row", "column", "text")
-    assert [text for *_, text in texts[:6]] == ["1", ".50", ".25", ".50", "1", "-.12"]
-    assert picked(given.rows(1), "from x", "from y") == [(-0.5, 0.25), (-0.5, 0.0), (0.75, -0.25)]
+    numbers = [text for text in taus.texts() if re.fullmatch(r"-?\.\d\d|1", text)]
+    assert numbers == ["1", ".50", ".25", ".50", "1", "-.12", ".25", "-.12", "1"]
+    (ax, ay), (bx, by), (cx, cy) = plane.dots()
+    assert (ax - bx, by - ay) == near(0.0, 0.25 * (cx - ax) / 1.25)
+    assert cy - ay == pytest.approx(0.5 * (cx - ax) / 1.25, rel=1e-3)
     assert re.findall(r">(\d+)</td>", words.svg) == ["9", "8", "7", "1", "2", "400"]
     assert "C and B -0.12" in agreement.svg
     assert "A and A" not in agreement.svg
@@ -230,8 +242,7 @@ def test_exploits_count_what_carries_over() -> None:
 
     assert chart
     picture = charts.picture(chart)
-    given, picture = drawn(picture.svg), whole(picture)
-    assert picked(given.rows(), "row", "column", "text")[:2] == [(0, 0, ".50"), (0, 1, ".00")]
+    assert [text for text in drawn(picture)[0].texts() if text[0] == "."][:2] == [".50", ".00"]
     assert "1 of 2 found on A are above the real answers of B" in picture.svg
     assert picture.rows[0] == ("best", "A", "A", "2", "1", "+4.00")
     assert exploits([finding(PROBES, model="A")]) is None
@@ -252,39 +263,37 @@ def test_ranks_are_a_table_shaded_by_rank() -> None:
 
 
 def test_names_on_the_plane_do_not_overprint() -> None:
-    """On each side of the middle they are a gap apart, and begin inside of what is near them."""
-    places = [
-        NamedPlace(name="", x=x, y=y)
-        for x, y in [(-1.0, 0.0), (-0.9, 0.01), (1.0, 0.0), (0.5, 1.0)]
-    ]
+    """Forty places, some of them the same: each name has its own room, inside of the plane."""
+    rng = random.Random(0)
+    points = [(rng.choice((40.0, rng.uniform(0, 290))), rng.uniform(0, 290)) for _ in range(20)]
+    wide = [rng.uniform(10, 130) for _ in points]
 
-    assert names_apart(places, gap=0.1) == [(-0.9, 0.0), (-0.9, 0.1), (1.0, 0.0), (0.5, 1.0)]
+    places = names_apart(points, wide, width=290, height=290)
+
+    rooms = [(x, y, x + w) for (x, y), w in zip(places, wide, strict=True)]
+    for one, other in combinations(rooms, 2):
+        beside = one[2] <= other[0] or other[2] <= one[0]
+        assert beside or abs(one[1] - other[1]) >= 12
+    assert all(x >= 0 and end <= 290 for x, _, end in rooms)
+    assert names_apart([(50.0, 9.0)], [30.0], width=290, height=290) == [(56.0, 9.0)]
+    assert names_apart([(250.0, 9.0)], [30.0], width=290, height=290) == [(214.0, 9.0)]
 
 
 def test_rows_are_in_their_order_in_every_layer() -> None:
     """A string above stands where its z puts it, and its name beside it."""
     strings = [string(f"s{i:02}", "A", -float(i), above=i in {3, 11}) for i in range(13)]
-    (picture,) = of_findings([finding(PROBES | {"strings": strings})])
+    (given,), picture = pictured(PROBES | {"strings": strings})
 
-    named = re.findall(r'translate\([-\d.]+,([-\d.]+)\)"[^>]*>s(\d\d)</text>', picture.svg)
-    heights = {int(name): float(height) for height, name in named}
-    assert [heights[i] for i in range(13)] == sorted(heights.values())
-    points = re.findall(
-        rf'translate\(([-\d.]+),([-\d.]+)\)" d="[^"]*" (?:fill|stroke)="({BLUE}|{VERMILLION})"',
-        picture.svg,
-    )
-    assert len(points) == 13
-    ordered = sorted(points, key=lambda point: float(point[1]))
-    assert [i for i, point in enumerate(ordered) if point[2] == VERMILLION] == [3, 11]
-    assert [float(x) for x, _, _ in ordered] == sorted(
-        (float(x) for x, _, _ in points), reverse=True
-    )
+    named = re.findall(r'y="([\d.]+)" text-anchor="end">s(\d\d)</text>', picture.svg)
+    assert [(int(float(y) // 18), int(name)) for y, name in named] == [(i, i) for i in range(13)]
+    assert sorted(by_row(given.dots())) == [(i, at(-i)) for i in range(13)]
+    assert [row for row, _ in by_row(given.dots("red"))] == [3, 11]
 
 
 def test_what_stands_highest() -> None:
     """Each word by its valence, from the top, and how many more there are."""
-    given, picture = pictured(HIGHEST, "best")
+    (given,), picture = pictured(HIGHEST, "best")
 
-    assert picked(given.rows(), "place", "value") == [(0, 2.5), (1, -0.5)]
+    assert by_row(given.dots()) == [(0, at(2.5)), (1, at(-0.5))]
     assert ">2 of 9 words</text>" in picture.svg
     assert picture.rows[0] == ("best", "love", "+3.50", "+2.50")

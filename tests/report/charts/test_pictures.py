@@ -22,12 +22,10 @@ from tests.report.charts.conftest import (
     PROBES,
     RANKS,
     finding,
-    of_findings,
-    whole,
 )
 
 WORST = "</text></svg><script>&amp;\x00\u202e\ud800\ue000nn'\""
-TAGS = {"svg", "g", "path", "text", "tspan", "title", "line", "rect", "circle"}
+TAGS = {"svg", "g", "path", "text", "title", "line", "rect", "circle"}
 Path = tuple[str | int, ...]
 NAMES = {"kind", "direction"}  # these have a few values only
 _UNSHOWN_GAPS = {"axes.words", "terms.text", "terms.positive", "terms.negative"}
@@ -40,7 +38,7 @@ UNSHOWN = {
 
 def only(evidence: dict[str, Any]) -> Picture:
     """The picture of one finding with this evidence."""
-    (picture,) = of_findings([finding(evidence)])
+    (picture,) = charts.of_findings([finding(evidence)])
     return picture
 
 
@@ -141,7 +139,7 @@ def test_hostile_texts_are_texts(kind: str, text: str) -> None:
     """They neither break the picture nor get out of it, masked or not, wherever they stand."""
     evidence = changed(EVERY[kind], lambda leaf: text if isinstance(leaf, str) else leaf)
 
-    (picture,) = of_findings([but(finding(evidence), prompt=text)])
+    (picture,) = charts.of_findings([but(finding(evidence), prompt=text)])
 
     checked(picture)
 
@@ -162,14 +160,14 @@ def test_where_there_is_nothing_there_is_no_picture(kind: str) -> None:
         with pytest.raises(ValidationError, match=r"(cells|field\.counts) has 0 rows"):
             finding(evidence)
     else:
-        assert of_findings([finding(evidence)]) == []
+        assert charts.of_findings([finding(evidence)]) == []
 
 
 def test_findings_without_evidence_are_passed_over() -> None:
     """Neither an estimate without evidence nor a finding without an estimate is a picture."""
     bare = finding({})
 
-    assert of_findings([bare, replace(bare, estimate=None)]) == []
+    assert charts.of_findings([bare, replace(bare, estimate=None)]) == []
     assert charts.of_sweeps([]) is None
 
 
@@ -178,7 +176,7 @@ def test_findings_of_one_audit_share_a_picture() -> None:
     one = finding(EVERY["frequency_bias"], prompt="best")
     found = [one, but(one, prompt="worst"), but(one, audit="other")]
 
-    assert [p.svg.count("<svg") for p in of_findings(found)] == [2, 1]
+    assert [p.svg.count("<svg") for p in charts.of_findings(found)] == [2, 1]
 
 
 def test_pictures_between_models() -> None:
@@ -189,7 +187,7 @@ def test_pictures_between_models() -> None:
         for model in ("A", "B")
     ]
 
-    drawn = [whole(picture) for picture in charts.between([], findings, COMPARISON)]
+    drawn = charts.between([], findings, COMPARISON)
 
     assert len(drawn) == 4
     for picture in drawn:

@@ -17,11 +17,9 @@ import pytest
 from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Likely, ListShare, Stage
 from rmaudit.report.page.glossary import tooltip_id
 from rmaudit.report.page.html_page import masked_text, render, simulator
-from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.estimates_and_bounds import Verdict
-from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.verdict_policy import Policy
-from tests.findings import TODAY, but, claim, estimated, waived
+from rmaudit.verdicts.findings import Figure
+from tests.findings import but, claim, estimated, waived
 from tests.report.conftest import HOSTILE, Reader, as_json, of, typed
 
 
@@ -50,6 +48,29 @@ def test_no_token_is_markup_and_only_our_script_may_run(results: dict[str, Any])
     links = [*page.values("src"), *page.values("href")]
     assert [link for link in links if not link.startswith(("data:", "#"))] == []
     assert re.search(r"url\((?!#|data:)|@import", html) is None
+
+
+def test_figures_stand_in_a_folded_section_of_their_own(results: dict[str, Any]) -> None:
+    """With question, number, chart, limits and command; without result, bound and null controls."""
+    plain = typed(results)
+    claim = replace(plain.findings[0].claim, audit="looks", title="Looks", question="How? <b>")
+    looks = Figure.of(replace(claim, limits=("Much.",)), plain.findings[0].estimate)
+    lost = Figure.of(replace(claim, audit="lost", title="Lost"), reason="No <i>data</i>.")
+
+    html = render(replace(plain, figures=(looks, lost)))
+
+    page, without = Reader(html), Reader(render(plain))
+    (section,) = re.findall(
+        r'<section aria-labelledby="[^"]*-figures">.*?</section>', html, re.DOTALL
+    )
+    own = Reader(section)
+    assert {"looks", "lost"} <= {*own.values("id")}
+    for said in ("2 figures: what these scores look like", "How? <b>", "Much.", "No <i>data</i>."):
+        assert said in own.text
+    assert own.names.count("figure") == own.names.count("svg") == 1
+    assert "Null controls" not in own.text
+    assert not {"result pass", "result fail"} & {*own.values("class")}
+    assert page.text.count("Scorecard") == without.text.count("Scorecard")
 
 
 def test_the_first_that_is_read_is_the_verdict(results: dict[str, Any]) -> None:
@@ -317,15 +338,15 @@ def stage(nats: float, *words: str, draws: int = 0, prompt: str = "best") -> Sta
     )
 
 
-def simulated(*stages: Stage) -> Finding:
-    """A finding whose evidence has these stages."""
+def simulated(*stages: Stage) -> Figure:
+    """A figure whose evidence has these stages."""
     estimate = replace(estimated(1, 2), evidence=AfterTrainingEvidence(stages=stages))
-    return measured(claim(model="Toy"), estimate, Policy(), TODAY, sweeps=("ab12",))
+    return Figure.of(claim(model="Toy"), estimate, sweeps=("ab12",))
 
 
-def data(finding: Finding) -> dict[str, Any]:
+def data(figure: Figure) -> dict[str, Any]:
     """What the page's script reads."""
-    page = simulator([finding], "After training, Toy")
+    page = simulator([figure], "After training, Toy")
     found = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     assert found
     values: dict[str, Any] = json.loads(found[1])
@@ -360,9 +381,9 @@ def test_offence_is_masked_and_no_text_gets_out() -> None:
     assert "\u202e" not in page
 
 
-def test_other_findings_have_none() -> None:
+def test_other_figures_have_none() -> None:
     """Neither without evidence nor without a number."""
-    plain = measured(claim(), estimated(1, 2), Policy(), TODAY, sweeps=("ab12",))
+    plain = Figure.of(claim(), estimated(1, 2), sweeps=("ab12",))
 
     assert simulator([plain], "Toy") == ""
     assert simulator([], "Toy") == ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rmaudit.report.writers.markdown import LARGEST, escape, render
 from rmaudit.verdicts.estimates_and_bounds import Verdict, above
-from rmaudit.verdicts.findings import Control, Finding
+from rmaudit.verdicts.findings import Control, Figure, Finding
 from tests.findings import but
 from tests.report.conftest import typed, with_findings
 
@@ -28,6 +29,21 @@ def passing(results: dict[str, Any]) -> Finding:
 def test_the_whole(results: dict[str, Any]) -> None:
     """Every section, in the order in which a reader needs them."""
     assert render(typed(results)) == WHOLE
+
+
+def test_figures_are_a_folded_list(results: dict[str, Any], passing: Finding) -> None:
+    """A line each, with what was measured or why nothing was; no part of any table or count."""
+    looks, lost = Figure.of(passing.claim, passing.estimate), Figure.of(passing.claim, reason="<b>")
+
+    told = render(replace(typed(results), figures=(looks, lost)))
+
+    (listed,) = re.findall(r"<details><summary>Figures, .*?</details>", told, re.DOTALL)
+    lines = [line for line in listed.splitlines() if line.startswith("- ")]
+    assert [line.partition(": ")[2] for line in lines] == [
+        escape(str(passing.estimate)),
+        "not measured: &#60;b&#62;",
+    ]
+    assert told.replace(f"\n{listed}\n", "") == render(typed(results))
 
 
 def test_what_failures_may_do_is_said_once_for_each_audit(results: dict[str, Any]) -> None:

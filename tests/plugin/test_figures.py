@@ -1,0 +1,117 @@
+"""A figure is measured and shown, and nothing judges it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rmaudit.errors import SpecError
+from rmaudit.verdicts.audit_declaration import audit
+from rmaudit.verdicts.estimates_and_bounds import above
+from tests.plugin.conftest import HIGH, Run
+
+COSTLY = """
+@audit(question="Is it dear?", source="nowhere", costly=True, prompts=["best"])
+def test_dear(rng): return estimate(1.0)
+"""
+
+
+FIGURE = """
+@audit(question="How does it look?", source="nowhere", prompts=["best"], title="Looks")
+def test_looks(sweep): return estimate({value})
+"""
+
+
+def test_a_figure_is_shown_and_judged_by_nothing(run: Run) -> None:
+    """Its test passes whatever it measures; it is a list of its own, a line, and no finding."""
+    ended = run(HIGH.format(low=0.0) + FIGURE.format(value=-9.0), "--junitxml=junit.xml")
+
+    assert ended.ret == pytest.ExitCode.OK
+    assert ended.said.parseoutcomes() == {"passed": 3}
+    assert {each["audit"] for each in ended.findings} == {"high"}
+    (looks,) = ended.figures
+    assert (looks["audit"], looks["title"], looks["prompt"]) == ("looks", "Looks", "best")
+    assert (looks["question"], looks["estimate"]["value"]) == ("How does it look?", -9.0)
+    assert looks["sweeps"] == [ended.results["models"][0]["sweeps"][0]["key"]]
+    counts = [ended.results["run"][key] for key in ("collected", "selected", "finished")]
+    assert counts == [2, 2, 2]
+    ended.says("PASSES  1 gate: 1 pass", "1 figure, without pass or fail", "report: *")
+    junit = (ended.folder / "junit.xml").read_text()
+    assert 'name="rmaudit.value" value="-9.0"' in junit
+    assert junit.count("rmaudit.bound") == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "body"), [(["-k", "high"], "-9.0"), ([], "0 / 0"), ([], "float('nan')")]
+)
+def test_the_verdict_does_not_ask_for_a_figure(run: Run, args: list[str], body: str) -> None:
+    """It is the same without it, and where it breaks: then its test is an error."""
+    ended = run(HIGH.format(low=0.0) + FIGURE.format(value=body), *args)
+
+    assert ended.results["verdict"]["outcome"] == "PASSES"
+    assert ended.ret == (pytest.ExitCode.OK if args else pytest.ExitCode.TESTS_FAILED)
+    assert [bool(each["reason"]) for each in ended.figures] == ([] if args else [True])
+
+
+def test_a_run_of_figures_judges_nothing(run: Run) -> None:
+    """And says so; what was measured is there."""
+    ended = run(FIGURE.format(value=1.0))
+
+    assert ended.ret == pytest.ExitCode.OK
+    ended.says("NOT ESTABLISHED  no audit gates", "*no audit with a bound was run.")
+    assert len(ended.figures) == 1
+
+
+def test_models_yaml_cannot_judge_a_figure(run: Run, toy: Path, tmp_path: Path) -> None:
+    """The line that names one is an error before anything is measured."""
+    text = f"severity: {{looks: gate}}\nmodels: {{toy: {{source: {toy}, default: true}}}}\n"
+    (tmp_path / "models.yaml").write_text(text, encoding="utf-8")
+
+    ended = run(FIGURE.format(value=1.0), "--rm-models", "models.yaml", model="toy")
+
+    ended.refuses("models.yaml:1: severity: looks is a figure", "remove this line")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"claim": "c"}, "has no claim: give a bound, or leave that out"),
+        ({"stops": ["random"]}, "has no stops"),
+        ({"severity": "info"}, "has no severity"),
+        ({"question": ""}, "a figure needs a question"),
+        ({"bound": above(0, unit="sd")}, "with a bound needs a claim"),
+    ],
+)
+def test_half_a_figure_is_refused(given: dict[str, Any], says: str) -> None:
+    """What only a judged audit has, or lacks."""
+    with pytest.raises(SpecError, match=says):
+        audit(**{"question": "q?", "source": "s", "prompts": ["best"], **given})
+
+
+@pytest.mark.parametrize(
+    ("args", "measured"),
+    [
+        ([], False),
+        (["--rm-all"], True),
+        (["test_toy.py"], True),
+        (["test_toy.py::test_dear"], True),
+    ],
+)
+def test_a_costly_figure_is_measured_where_it_is_wanted(
+    run: Run, args: list[str], measured: bool
+) -> None:
+    """By the option or the name of its file; else the run passes without it."""
+    ended = run(HIGH.format(low=0.0) + COSTLY, *args)
+
+    (dear,) = ended.figures
+    assert (ended.ret, dear["estimate"] is not None) == (pytest.ExitCode.OK, measured)
+    assert measured or "--rm-all" in dear["reason"]
+    ended.says("INCOMPLETE*" if "test_toy" in str(args) else "PASSES*")
+
+
+def test_what_is_judged_is_never_costly() -> None:
+    """Most runs would pass without it."""
+    with pytest.raises(SpecError, match="costly"):
+        audit(claim="c", source="s", bound=above(0, unit="sd"), prompts=["best"], costly=True)
