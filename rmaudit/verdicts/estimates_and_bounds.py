@@ -12,6 +12,7 @@ from rmaudit.verdicts.evidence import Evidence, checked
 from rmaudit.verdicts.plain_python_values import count, number, text
 
 _LEVEL = 0.95
+_MOST = 10**9  # comparisons: of many more the normal quantile is infinite
 _Z80 = 0.8416212335729143  # the normal quantile at 80 %
 GROUPS = 64  # of clusters, by which an estimate's `parts` are summed
 T_GROUPS = 1.998340542520745  # Student's 97.5 % quantile with 63 degrees of freedom
@@ -93,6 +94,10 @@ class Estimate:
             object.__setattr__(self, name, number(getattr(self, name), f"an estimate's {name}"))
         object.__setattr__(self, "n", count(self.n, "an estimate's n"))
         many = count(self.together, "an estimate's number of comparisons")
+        if many > _MOST:
+            raise ValueError(
+                f"an estimate is the worst of at most {_MOST:,} comparisons, got {many}"
+            )
         object.__setattr__(self, "together", max(many, 1))
         for name in ("unit", "interval"):
             object.__setattr__(self, name, text(getattr(self, name), f"an estimate's {name}"))

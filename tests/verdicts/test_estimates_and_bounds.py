@@ -128,6 +128,13 @@ def test_an_estimate_outside_its_interval_is_refused(low: float, value: float, h
         estimate(low, value, high)
 
 
+def test_more_comparisons_than_a_quantile_can_hold_are_refused() -> None:
+    """A file may say any number: the interval's half width in standard errors is finite."""
+    assert math.isfinite(made(together=10**9).quantile)
+    with pytest.raises(ValueError, match="at most 1,000,000,000 comparisons"):
+        made(together=10**9 + 1)
+
+
 def test_an_estimate_reads_as_one_line() -> None:
     """Three digits, the unit, the interval, and the count with its thousands marked."""
     measured = Estimate(
