@@ -15,7 +15,7 @@ from typing import Any
 from lab.harness import arguments
 from lab.study.measure import POLICIES
 from rmaudit.charts import Chart, Move, Moves
-from rmaudit.report.charts.chart_to_picture import picture
+from rmaudit.report.charts import picture
 from scripts.audit_charts import image
 
 FILE = Path(__file__).parents[2] / "docs" / "predictive-validity.svg"

@@ -1,4 +1,4 @@
-"""Draw pictures that compare models, as Figures 1, 2 and 5C of Christian et al. 2025."""
+"""Return charts that compare models, as Figures 1, 2 and 5C of Christian et al. 2025."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from rmaudit.charts import (
 )
 from rmaudit.measures.elo_agreement import EloAgreementEvidence, ranks_by_wording
 from rmaudit.measures.gcg_probes import GcgProbesEvidence, ReplayedString
-from rmaudit.report.charts.chart_to_picture import picture
-from rmaudit.report.charts.picture_and_labels import Picture, prompts_to_draw, with_evidence
-from rmaudit.report.charts.reward_distributions import of_models
-from rmaudit.report.results_document import AuditedModel, Comparison
+from rmaudit.report.charts.picture_and_labels import prompts_to_draw, with_evidence
+from rmaudit.report.results_document import Comparison
 from rmaudit.verdicts.findings import Finding
 
 _FEWEST = 2  # models to be compared
@@ -33,20 +31,15 @@ _EXPLOITS: dict[str, Kind] = {
 }
 
 
-def between(
-    models: Sequence[AuditedModel],
-    findings: Sequence[Finding],
-    comparison: Sequence[Comparison],
-) -> list[Picture]:
-    """Return the pictures that compare models: rewards, findings, and `comparison` of ranks."""
+def charts_between(findings: Sequence[Finding], comparison: Sequence[Comparison]) -> list[Chart]:
+    """Return the charts that compare models: `comparison` of ranks, and findings."""
     charts = (
         _agreement_chart(comparison),
         _words_chart(comparison),
         _items_chart(findings),
         exploits(findings),
     )
-    drawn = (of_models(models), *(picture(chart) for chart in charts if chart))
-    return [each for each in drawn if each]
+    return [each for each in charts if each]
 
 
 def _agreement_chart(comparison: Sequence[Comparison]) -> Chart | None:
