@@ -28,7 +28,7 @@ from rmaudit.report.charts.picture_and_labels import Picture, as_label
 from rmaudit.report.charts.reward_distributions import of_models, of_sweeps
 from rmaudit.report.results_document import AuditedModel, Comparison
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.findings import AnyFinding
+from rmaudit.verdicts.findings import AnyFinding, Finding
 
 __all__ = ["Picture", "between", "charts_of", "of_findings", "of_sweeps", "picture"]
 
