@@ -32,7 +32,7 @@ from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.score_store import Store
 from rmaudit.search.search_settings import Settings
 from tests.conftest import unavailable
-from tests.distributed.work import FATAL, NOTES, SECONDS, SHARDS, contents, noted, planned
+from tests.distributed.work import FATAL, NOTES, SECONDS, SHARDS, UNTIL, contents, noted, planned
 from tests.plugin.conftest import AUDITS, Ran, run_in
 from tests.plugin.test_score_planning import BODY
 from tests.scores.s3 import bucket
@@ -251,9 +251,17 @@ def test_nodes_die_and_nothing_is_lost(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
 ) -> None:
     """Each of eight times one of three nodes with a GPU dies and another comes."""
-    notes, shards = tmp_path / "notes", PROMPTS * SHARDS
-    for name, value in ((NOTES, notes), (SECONDS, 0.2)):
+    notes, until, shards = tmp_path / "notes", tmp_path / "until", PROMPTS * SHARDS
+    for name, value in ((NOTES, notes), (UNTIL, until), (SECONDS, 0.05)):
         monkeypatch.setenv(name, str(value))
+
+    def work_until(number: int) -> None:
+        """Let workers note so many shards and then wait: the last kill finds work, too."""
+        whole = tmp_path / "whole"
+        whole.write_text(str(number), encoding="ascii")
+        whole.replace(until)
+
+    work_until(0)
     rng, node = np.random.default_rng(0), {"num_cpus": 1, "num_gpus": 1}
     nodes = [cluster.add_node(**node) for _ in range(3)]
     plan = planned(Store(tmp_path / "cache"), PROMPTS)
@@ -263,6 +271,7 @@ def test_nodes_die_and_nothing_is_lost(
             ray_scoring.make, [plan], ray_scoring.Cluster(workers=3), lambda _: None
         )
         for moment in sorted(rng.choice(np.arange(2, shards - 6), KILLS, replace=False).tolist()):
+            work_until(moment)
             while not ended.done() and noted(notes).total() < moment:
                 time.sleep(0.02)
             time.sleep(rng.uniform(0, 0.3))
@@ -270,6 +279,7 @@ def test_nodes_die_and_nothing_is_lost(
             which = int(rng.integers(len(nodes)))
             cluster.remove_node(nodes[which], allow_graceful=False)
             nodes[which] = cluster.add_node(**node)
+        work_until(shards * KILLS)
         made = ended.result(PATIENCE)
 
     assert (made.failed, made.left, killed) == ({}, [], KILLS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import rmaudit
 from rmaudit.scores.shard_scoring import SHARD
-from tests.distributed.work import FATAL, NOTES, SECONDS, SHARDS
+from tests.distributed.work import FATAL, NOTES, SECONDS, SHARDS, UNTIL, noted
 
 
 @rmaudit.scorer(
@@ -23,5 +23,11 @@ def waiting(prompt: str, responses: Sequence[str]) -> Sequence[float]:
         with Path(notes).open("ab") as file:
             line = f"{prompt}:{responses[0]} {os.getpid()} {time.monotonic()}\n"
             os.write(file.fileno(), line.encode())
+        while (until := os.environ.get(UNTIL)) and noted(Path(notes)).total() > _number(until):
+            time.sleep(0.02)
     time.sleep(float(os.environ.get(SECONDS, "0")) * len(responses) / SHARD)
     return [len(prompt) + float(text[1:]) for text in responses]
+
+
+def _number(file: str) -> int:
+    return int(Path(file).read_text(encoding="ascii"))

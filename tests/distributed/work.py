@@ -19,6 +19,7 @@ from rmaudit.scores.score_store import Store
 SHARDS = 4  # of a sweep
 FATAL = "What kills?"
 SECONDS, NOTES = "RMAUDIT_TEST_SECONDS", "RMAUDIT_TEST_NOTES"
+UNTIL = "RMAUDIT_TEST_UNTIL"  # a file with the number of notes after which shards wait
 
 
 def planned(store: Store, prompts: int, *others: str) -> Callable[[], Plan]:
