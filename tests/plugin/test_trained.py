@@ -34,7 +34,7 @@ def test_toy(sweep):
         sweep.frame[["token_id", "score"]].to_csv(f"{sweep.prompt.name}.csv", index=False)
     return estimate(float(len(sweep.frame)))
 """
-SHIPPED = str(Path(__file__).parents[2] / "audits" / "test_numerics.py")
+SHIPPED = str(Path(__file__).parents[2] / "audits" / "test_positive_skew.py")
 SIZE = len(toy_tokenizer())
 LORA: dict[str, dict[str, Any]] = {
     "SEQ_CLS": {"task_type": "SEQ_CLS"},

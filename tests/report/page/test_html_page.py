@@ -341,7 +341,8 @@ def stage(nats: float, *words: str, draws: int = 0, prompt: str = "best") -> Sta
 def simulated(*stages: Stage) -> Figure:
     """A figure whose evidence has these stages."""
     estimate = replace(estimated(1, 2), evidence=AfterTrainingEvidence(stages=stages))
-    return Figure.of(claim(model="Toy"), estimate, sweeps=("ab12",))
+    asked = claim(model="Toy", title="After training", question="What would it answer?")
+    return Figure.of(asked, estimate, sweeps=("ab12",))
 
 
 def data(figure: Figure) -> dict[str, Any]:
