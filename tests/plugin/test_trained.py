@@ -34,7 +34,7 @@ def test_toy(sweep):
         sweep.frame[["token_id", "score"]].to_csv(f"{sweep.prompt.name}.csv", index=False)
     return estimate(float(len(sweep.frame)))
 """
-SHIPPED = str(Path(__file__).parents[2] / "audits" / "test_positive_skew.py")
+SHIPPED = str(Path(__file__).parents[2] / "audits" / "test_numerics.py")
 SIZE = len(toy_tokenizer())
 LORA: dict[str, dict[str, Any]] = {
     "SEQ_CLS": {"task_type": "SEQ_CLS"},
@@ -144,10 +144,10 @@ def test_an_output_folder_is_audited(train: Callable[[str], Trained], run: Run, 
         expected = own_scores(model, trained.folder, prompt)
         assert np.std(expected) > 1e-3
         assert found == pytest.approx(expected, abs=1e-5)
-    ended = run(None, SHIPPED, model=str(trained.folder))  # a shipped audit
-    assert {f["model"] for f in ended.findings} == {name}
-    assert [f["prompt"] for f in ended.findings] == ["greatest", "best", "worst"]
-    assert all(f["estimate"]["n"] > 0 for f in ended.findings)
+    figures = run(None, SHIPPED, model=str(trained.folder)).results["figures"]  # a shipped one
+    assert {f["model"] for f in figures} == {name}
+    assert [f["prompt"] for f in figures] == ["greatest", "best", "worst"]
+    assert all(f["estimate"]["n"] > 0 for f in figures)
 
 
 @pytest.mark.parametrize("name", ["full", "SEQ_CLS"])
