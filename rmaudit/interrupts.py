@@ -50,6 +50,17 @@ def held_back() -> Iterator[None]:
 
 
 @contextmanager
+def sigterm_stays_ours() -> Iterator[None]:
+    """Put the handler of SIGTERM back that the `with` block replaces, as `ray.init` does."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def raised_once() -> Iterator[None]:
     """Raise the first Ctrl-C or SIGTERM while the `with` block runs, and ignore all others.
 

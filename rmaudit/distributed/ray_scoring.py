@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.distributed.scoring_rounds import Made, Planned, Say, in_rounds
 from rmaudit.errors import SpecError
+from rmaudit.interrupts import sigterm_stays_ours
 
 if TYPE_CHECKING:
     from rmaudit.distributed.missing_scores import Plan
@@ -111,12 +112,13 @@ def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the 
     try:
         if address != ON:
             _try_connection(address)
-        ray.init(
-            None if address == ON else address,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        with sigterm_stays_ours():
+            ray.init(
+                None if address == ON else address,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
     except (ConnectionError, RuntimeError, ValueError, ImportError, OSError) as error:
         why = str(error).strip().splitlines()[0]
         message = f"Ray at {address}: {why}; write ray for this machine, or a cluster's address"

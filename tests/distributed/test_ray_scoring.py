@@ -25,6 +25,7 @@ from rmaudit.cli import app
 from rmaudit.distributed import ray_pool, ray_scoring, scoring_rounds
 from rmaudit.distributed.missing_scores import Needs, Plan
 from rmaudit.errors import SpecError
+from rmaudit.interrupts import sigterm_stays_ours
 from rmaudit.models.model_factory import load
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.runs.score_requests import Request
@@ -70,7 +71,8 @@ def cluster(url: str) -> Iterator[Any]:
     quick["health_check_failure_threshold"] = 3
     head = {"num_cpus": 2, "include_dashboard": False, "_system_config": quick}
     made = Cluster(initialize_head=True, head_node_args=head)
-    ray.init(made.address, log_to_driver=False, logging_level=logging.ERROR)
+    with sigterm_stays_ours():
+        ray.init(made.address, log_to_driver=False, logging_level=logging.ERROR)
     yield made
     ray.shutdown()
     made.shutdown()
@@ -144,7 +146,10 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_what_was_made_and_no_process(toy: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_what_was_made_and_no_process(
+    toy: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     """The same command goes on from there. Ray would join the cluster of `cluster`, if it ran."""
     pytest.importorskip("ray")
     cache, prompts = tmp_path / "cache", [f"--prompt={name}" for name in [*FAMILY][:16]]
@@ -160,10 +165,11 @@ def test_ctrl_c_leaves_what_was_made_and_no_process(toy: Path, tmp_path: Path) -
         time.sleep(0.01)
     assert running.poll() is None, running.communicate()[0]
     theirs = psutil.Process(running.pid).children(recursive=True)
-    os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    os.killpg(running.pid, number)  # as a terminal and a scheduler of jobs do
     said, _ = running.communicate(timeout=PATIENCE)
 
-    assert running.returncode not in {0, 2}, said
+    assert running.returncode == 128 + number, said
+    assert "to go on, run rmaudit sweep" in said
     assert "Traceback" not in said
     assert theirs
     assert psutil.wait_procs(theirs, timeout=30)[1] == []
