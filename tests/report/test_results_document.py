@@ -89,7 +89,7 @@ def test_the_results_hold_the_run_the_models_and_the_findings() -> None:
     results = collect(RUN, [SPEC], [], [FINDING])
 
     assert (results.schema, results.run, results.findings) == (SCHEMA, RUN, (FINDING,))
-    model = AuditedModel("toy", "owner/name", "Base", None, ("Small.",), ())
+    model = AuditedModel("toy", "owner/name", None, None, ("Small.",), ())
     assert (results.models, results.vocabularies, results.comparison) == ((model,), {}, ())
 
 

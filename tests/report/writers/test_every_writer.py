@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -48,15 +49,15 @@ def bound(made: Results) -> Results:
 
 
 @RENDER
-@pytest.mark.parametrize(("change", "told"), [(value, "7.3"), (bound, "furlongs")])
+@pytest.mark.parametrize(("change", "told"), [(value, r"(?<![\d.])7\.3"), (bound, "furlongs")])
 def test_an_output_has_no_number_or_word_of_its_own(
     results: dict[str, Any], name: str, change: Callable[[Results], Results], told: str
 ) -> None:
     """What is changed in the results is changed in each."""
     made = typed(results)
 
-    assert told not in writers.RENDERERS[name](made)
-    assert told in writers.RENDERERS[name](change(made))
+    assert not re.search(told, writers.RENDERERS[name](made))
+    assert re.search(told, writers.RENDERERS[name](change(made)))
 
 
 @RENDER
