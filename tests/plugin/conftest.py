@@ -141,8 +141,10 @@ def run_in(folder: Path, args: list[str], *, pages: bool = False) -> pytest.RunR
                 # Else pytest's root is above this folder and the model's, and it reads all of it.
                 ret = pytest.main(["--capture=sys", "--rootdir", str(folder), *quiet, *args])
         finally:
+            # Its own files, and audits: a copy of one elsewhere has the same name.
             for name in set(sys.modules) - known:
-                if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+                file = Path(getattr(sys.modules[name], "__file__", None) or "")
+                if file.is_relative_to(folder) or file.name.startswith("test_"):
                     del sys.modules[name]
     lines = out.getvalue().splitlines(), err.getvalue().splitlines()
     return pytest.RunResult(ret, *lines, duration=0.0)
