@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected is no garbage: half a million objects not to be looked at."""
+    """Collect garbage once, and never again what was imported: it is half a million objects."""
     gc.collect()
     gc.freeze()
 

@@ -101,7 +101,7 @@ class Packed:
     n: Count
     encoding: Literal["planes+zlib+base64"]
     sha256: Annotated[str, MinLen(64), MaxLen(64)]
-    """Of the bytes before planes."""
+    """The hash of the bytes before they are split into planes."""
     data: str
 
 

@@ -247,7 +247,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def from_git(url: str) -> str:
-    """What pip records (PEP 610) of an installation from a git URL."""
+    """Return what pip records (PEP 610) of an installation from a git URL."""
     return json.dumps({"url": url, "vcs_info": {"vcs": "git", "commit_id": COMMIT}})
 
 

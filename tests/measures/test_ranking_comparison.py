@@ -188,7 +188,7 @@ def test_places_keep_distances_of_a_plane() -> None:
 
 
 def test_words_in_common_are_those_of_all_models() -> None:
-    """A word's spellings are averaged; what one model lacks, or has not scored, is left out."""
+    """A word's spellings are averaged; what one model has not scored is left out."""
     one = pd.DataFrame(
         {"text": [" Love", "love", "b", "c", "7"], "score": [1.0, 3.0, 5.0, 1.0, 1.0]}
     )

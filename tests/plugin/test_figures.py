@@ -85,7 +85,7 @@ def test_models_yaml_cannot_judge_a_figure(run: Run, toy: Path, tmp_path: Path) 
     ],
 )
 def test_half_a_figure_is_refused(given: dict[str, Any], says: str) -> None:
-    """What only a judged audit has, or lacks."""
+    """A figure with what only a judged audit has, or an audit or figure without what it needs."""
     with pytest.raises(SpecError, match=says):
         audit(**{"question": "q?", "source": "s", "prompts": ["best"], **given})
 
