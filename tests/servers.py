@@ -275,8 +275,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = half
 
 
-def patient(patch: pytest.MonkeyPatch, *, retries: int = 1, silence: float = 60) -> None:
-    """Let clients make a request again so often, each time after so many seconds of silence."""
+def patient(
+    patch: pytest.MonkeyPatch, *, retries: int = 1, silence: float = 60, longest: int = 600
+) -> None:
+    """Let clients make a request again so often, each time after so many seconds of silence.
+
+    A server may have one request wait for `longest` seconds in all.
+    """
+    patch.setattr(http_client, "_LONGEST_ASKED", longest)
     patch.setattr(http_client, "RETRIES", retries)
     patch.setattr(http_client, "SILENCE", silence)
 

@@ -26,6 +26,9 @@ from rmaudit.config.paths_and_atomic_writes import bundled, in_place_of
 _STARTER = Path(__file__).parent / "starter"
 _WORKFLOW = ".github/workflows/rmaudit.yml"
 _IGNORED, _PARTIAL = ".gitignore", ".*.partial"
+_PYTEST = "pytest.ini"
+# Files by which pytest knows a project's folder; a pytest.ini beside them would take their place.
+_PROJECTS = ("pyproject.toml", "pytest.toml", ".pytest.toml", ".pytest.ini", "tox.ini", "setup.cfg")
 _BRIEF = 6  # files of a folder that are named one by one
 _HEAD = """# The models that `pytest audits` knows, and what this repository says of their audits.
 # `rmaudit models --keys` explains every key: bounds, severities and waivers, among others.
@@ -60,8 +63,8 @@ def init(
 ) -> None:
     """Write audits, models.yaml and a CI workflow into a repository.
 
-    That is audits/, models.yaml, conftest.py, .gitignore and a CI workflow: plain files to edit. A
-    file that exists is never overwritten.
+    That is audits/, models.yaml, conftest.py, .gitignore, a CI workflow and, where pytest has no
+    settings yet, pytest.ini: plain files to edit. A file that exists is never overwritten.
     """
     if source is not None and not fits(source):
         fail(f"--from {source!r}: expected what pip takes, such as rmaudit==0.2.0, without quotes")
@@ -111,6 +114,10 @@ def _files_to_write(
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
     yield _IGNORED, f"# left behind by an rmaudit that was killed as it wrote\n{_PARTIAL}\n"
     yield "conftest.py", (_STARTER / "conftest.py").read_text(encoding="utf-8")
+    above = [folder.resolve(), *folder.resolve().parents]
+    if not any((place / name).exists() for place in above for name in _PROJECTS):
+        why = "# pytest begins in this folder, wherever the folder of the audited model is."
+        yield _PYTEST, f"{why}\n[pytest]\n"
     workflow = (_STARTER / "rmaudit.yml").read_text(encoding="utf-8")
     yield _WORKFLOW, _workflow_installing(workflow, source)
 

@@ -35,7 +35,7 @@ def test_init_writes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     found = files(tmp_path / "new")
     audits = {f"audits/{path.name}": path.read_text() for path in (HERE / "audits").glob("*.py")}
-    assert found.keys() == {*audits, "models.yaml", "conftest.py", ".gitignore", WORKFLOW}
+    assert found.keys() == {*audits, "models.yaml", "conftest.py", "pytest.ini", ".gitignore", WORKFLOW}
     assert ".*.partial" in found[".gitignore"].splitlines()
     assert {name: found[name] for name in audits} == audits
     assert result.exit_code == 0
@@ -43,6 +43,7 @@ def test_init_writes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         f"wrote: {tmp_path}/new/models.yaml",
         f"wrote: {tmp_path}/new/.gitignore",
         f"wrote: {tmp_path}/new/conftest.py",
+        f"wrote: {tmp_path}/new/pytest.ini",
         f"wrote: {tmp_path}/new/audits/ ({len(audits)} files)",
         f"wrote: {tmp_path}/new/{WORKFLOW}",
         f"next: write in {tmp_path}/new/{WORKFLOW} where rmaudit is to be installed from (OWNER)",

@@ -70,8 +70,8 @@ def cluster(url: str) -> Iterator[Any]:
     quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300}
     quick["health_check_failure_threshold"] = 3
     head = {"num_cpus": 2, "include_dashboard": False, "_system_config": quick}
-    made = Cluster(initialize_head=True, head_node_args=head)
-    with sigterm_stays_ours():
+    with sigterm_stays_ours():  # a node takes it over, too
+        made = Cluster(initialize_head=True, head_node_args=head)
         ray.init(made.address, log_to_driver=False, logging_level=logging.ERROR)
     yield made
     ray.shutdown()
@@ -269,10 +269,11 @@ def test_nodes_die_and_nothing_is_lost(
 
     work_until(0)
     rng, node = np.random.default_rng(0), {"num_cpus": 1, "num_gpus": 1}
-    nodes = [cluster.add_node(**node) for _ in range(3)]
+    with sigterm_stays_ours():
+        nodes = [cluster.add_node(**node) for _ in range(3)]
     plan = planned(Store(tmp_path / "cache"), PROMPTS)
     killed = 0
-    with ThreadPoolExecutor() as beside:
+    with sigterm_stays_ours(), ThreadPoolExecutor() as beside:
         ended = beside.submit(
             ray_scoring.make, [plan], ray_scoring.Cluster(workers=3), lambda _: None
         )

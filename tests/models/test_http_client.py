@@ -122,6 +122,16 @@ def test_a_server_that_asks_for_too_long_a_wait_ends_the_run(asked: str, named: 
     assert served.requests == 1
 
 
+def test_waits_that_a_server_asks_for_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is short enough, and together they are too long."""
+    patient(monkeypatch, retries=3, longest=1)
+    served = Served(fault=lambda _: "later 1")
+    with Running(served) as server, pytest.raises(ModelError, match="waits for 1 s in all"):
+        client(server.url).get("/v1/models")
+
+    assert served.requests == 2
+
+
 def test_who_waits_is_told_and_can_stop(capsys: pytest.CaptureFixture[str]) -> None:
     """The line says how long, and why; `stop` ends the wait."""
     served, failed = Served(fault=lambda _: "later 500"), list[ModelError]()

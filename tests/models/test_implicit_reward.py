@@ -88,6 +88,10 @@ def test_it_is_what_dpo_trains(both: Path, closing: bool) -> None:
     rows = rows_of(model, PROMPT, ANSWERS)
     assert model.own_rewards(rows) == pytest.approx(expected, abs=1e-5)
     assert model.score_rows(rows) == pytest.approx(rewards, abs=1e-6)
+    ending = len(model.slot(PROMPT).suffix)
+    assert ending
+    unclosed = [row[:-ending] for row in rows]  # a logged row may end with its answer
+    assert model.score_rows(unclosed) == pytest.approx(rewards, abs=1e-6)
 
 
 def test_a_vocabulary_is_scored_whole(tmp_path: Path) -> None:
