@@ -28,17 +28,21 @@ test *args:
 # The slow tests: brute force, browser, real tokenizers, kills. Many wait for processes of their own,
 # so there are three. A file's tests run in one process: no two clusters of Ray, no fixture twice.
 slow *args:
-    pytest -m slow -n 3 --dist loadfile --max-worker-restart 0 {{args}}
+    pytest -m "slow and not nightly" -n 3 --dist loadfile --max-worker-restart 0 {{args}}
 
 # Both of them in one run, files with slow tests first. A process that a test kills ends the run: with
 # loadfile, xdist would wait for it for ever.
 both *args:
-    pytest -m "not statistics" -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 {{args}}
+    pytest -m "not statistics and not nightly" -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 {{args}}
 
 # How often intervals hold the truth and gates err, by many draws: before a release, and where
 # measures, audits, verdicts, references or the lab changed.
 statistics *args:
     pytest -m statistics -n 2 {{args}}
+
+# What slow tests try on less, at full size: whole vocabularies, compilers, clusters, kills.
+nightly *args:
+    pytest -m nightly -n 3 --dist loadfile --max-worker-restart 0 {{args}}
 
 # The main job, on the embedded default model.
 audit *args:
@@ -69,4 +73,4 @@ wheel *folder:
     python -m scripts.try_wheel {{folder}}
 
 # All that CI runs.
-check: lint types docs wheel both statistics
+check: lint types docs wheel both statistics nightly

@@ -12,7 +12,7 @@ behind the answer's turn, so that is the last id, but for an answer that is the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -179,12 +179,24 @@ def rewards(folder: Path, rows: Rows, dtype: torch.dtype, choices: Choices = Cho
         if not key.startswith("model.")
     }
     pattern, found = _PATTERNS[config["model_type"]], np.empty(len(rows))
-    for i, row in enumerate(rows):
-        states = backbone(torch.tensor([list(row)]), use_cache=False).last_hidden_state[0].to(wide)
-        at = max(j for j in range(len(row)) if tuple(row[j : j + len(pattern)]) == pattern)
-        prompt = states[at + choices.gate_offset]
-        found[i] = float(_reward(head, states[-1], prompt, config, choices))
+    for places in _of_one_length(rows):
+        ids = torch.tensor([list(rows[i]) for i in places])
+        last = backbone(ids, use_cache=False).last_hidden_state.to(wide)
+        for i, states in zip(places, last, strict=True):
+            row = tuple(rows[i])
+            at = max(j for j in range(len(row)) if row[j : j + len(pattern)] == pattern)
+            prompt = states[at + choices.gate_offset]
+            found[i] = float(_reward(head, states[-1], prompt, config, choices))
     return found
+
+
+def _of_one_length(rows: Rows, most: int = 64) -> Iterator[list[int]]:
+    """Yield the places of rows of one length, up to `most` at a time: none needs padding."""
+    by_length: dict[int, list[int]] = {}
+    for i, row in enumerate(rows):
+        by_length.setdefault(len(row), []).append(i)
+    for places in by_length.values():
+        yield from (places[start : start + most] for start in range(0, len(places), most))
 
 
 def _reward(

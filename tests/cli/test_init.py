@@ -35,7 +35,14 @@ def test_init_writes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     found = files(tmp_path / "new")
     audits = {f"audits/{path.name}": path.read_text() for path in (HERE / "audits").glob("*.py")}
-    assert found.keys() == {*audits, "models.yaml", "conftest.py", "pytest.ini", ".gitignore", WORKFLOW}
+    assert found.keys() == {
+        *audits,
+        "models.yaml",
+        "conftest.py",
+        "pytest.ini",
+        ".gitignore",
+        WORKFLOW,
+    }
     assert ".*.partial" in found[".gitignore"].splitlines()
     assert {name: found[name] for name in audits} == audits
     assert result.exit_code == 0
@@ -179,17 +186,15 @@ def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 
 @pytest.mark.slow
-def test_the_audits_run_from_there(tmp_path: Path) -> None:
+def test_the_audits_are_found_from_there(tmp_path: Path) -> None:
     """On the model that was named; they are not among the repository's own tests."""
     toy_checkpoint(tmp_path / "toy")
     repository = tmp_path / "repository"
     run("init", repository, "--model", tmp_path / "toy")
     (repository / "test_own.py").write_text("def test_own(): pass\n")
-    cache = ("--rm-cache", str(tmp_path / "cache"))
 
     collected = pytest_in(repository, "audits", "--collect-only")
     bare = pytest_in(repository, "--collect-only")
-    ran = pytest_in(repository, "audits/test_numerics.py", "-k", "best", *cache)
 
     assert collected.returncode == 0, collected.stdout + collected.stderr
     for path in (HERE / "audits").glob("*.py"):
@@ -197,10 +202,6 @@ def test_the_audits_run_from_there(tmp_path: Path) -> None:
     assert "[toy-greatest]" in collected.stdout
     assert bare.stdout.splitlines()[0] == "test_own.py::test_own"
     assert "audits/" not in bare.stdout
-    assert ran.returncode in {0, 1}, ran.stdout + ran.stderr
-    assert "rmaudit: INCOMPLETE: no audit gates; reports/" in ran.stdout
-    (results,) = repository.glob("reports/*/results.json")
-    assert json.loads(results.read_text())["models"][0]["name"] == "toy"
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, server: None) -> dict[str, b
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "s3"])
+@pytest.mark.parametrize("kind", ["folder", pytest.param("s3", marks=pytest.mark.nightly)])
 def test_parts_at_once_and_kills_among_them_make_what_one_makes(
     alone: dict[str, bytes | None], tmp_path: Path, kind: str
 ) -> None:

@@ -39,7 +39,7 @@ from tests.plugin.test_score_planning import BODY
 from tests.scores.s3 import bucket
 from tests.toys import WORDS, toy_checkpoint, toy_tokenizer
 
-PATIENCE, KILLS, PROMPTS = 300, 8, 16
+PATIENCE, KILLS, PROMPTS = 300, 3, 6
 TWO = ray_scoring.Cluster(workers=2)
 
 
@@ -146,13 +146,15 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)]
+)
 def test_a_signal_leaves_what_was_made_and_no_process(
     toy: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     """The same command goes on from there. Ray would join the cluster of `cluster`, if it ran."""
     pytest.importorskip("ray")
-    cache, prompts = tmp_path / "cache", [f"--prompt={name}" for name in [*FAMILY][:16]]
+    cache, prompts = tmp_path / "cache", [f"--prompt={name}" for name in [*FAMILY][:6]]
     command = [sys.executable, "-m", "rmaudit.cli", "sweep", str(toy), *prompts]
     running = subprocess.Popen(
         [*command, f"--cache={cache}", "--on=ray", "--workers=1", "--gpus=0"],
@@ -174,7 +176,7 @@ def test_a_signal_leaves_what_was_made_and_no_process(
     assert theirs
     assert psutil.wait_procs(theirs, timeout=30)[1] == []
     before = contents(cache)
-    assert 0 < len(before) < 16
+    assert 0 < len(before) < 6
     for name in ("cache", "alone"):
         CliRunner().invoke(app, ["sweep", str(toy), *prompts, "--cache", str(tmp_path / name)])
     assert contents(cache) == contents(tmp_path / "alone")
@@ -184,7 +186,7 @@ def test_a_signal_leaves_what_was_made_and_no_process(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "URL"])
+@pytest.mark.parametrize("kind", ["URL", pytest.param("folder", marks=pytest.mark.nightly)])
 def test_a_store_has_the_bytes_of_one_process(  # noqa: PLR0917
     cluster: Any, url: str, toy: Path, alone: dict[str, bytes | None], tmp_path: Path, kind: str
 ) -> None:
@@ -214,6 +216,7 @@ def test_what_no_worker_can_have_is_refused(cluster: Any, toy: Path, tmp_path: P
         ray_scoring.make([numbered], ray_scoring.Cluster(gpus=1), print)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_kills_its_workers_is_given_up(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
@@ -256,7 +259,7 @@ def test_a_run_on_ray_finds_what_a_run_alone_does(cluster: Any, tmp_path: Path) 
 def test_nodes_die_and_nothing_is_lost(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
 ) -> None:
-    """Each of eight times one of three nodes with a GPU dies and another comes."""
+    """Each of three times one of three nodes with a GPU dies and another comes."""
     notes, until, shards = tmp_path / "notes", tmp_path / "until", PROMPTS * SHARDS
     for name, value in ((NOTES, notes), (UNTIL, until), (SECONDS, 0.05)):
         monkeypatch.setenv(name, str(value))

@@ -330,6 +330,7 @@ def test_audits_that_cannot_be_run(trainer: Callable[..., RewardTrainer]) -> Non
     assert len(curve(made, "rmaudit/good_is_paid")) == 1
 
 
+@pytest.mark.nightly
 def test_two_processes_stop_together(base: Path, tmp_path: Path) -> None:
     """One audits; what fails, and what cannot be run, ends both, and neither waits for ever.
 

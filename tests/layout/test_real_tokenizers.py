@@ -100,7 +100,13 @@ FAMILIES = {
 }
 
 
-@pytest.fixture(scope="module", params=FAMILIES.values(), ids=FAMILIES.keys())
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(family, id=name, marks=pytest.mark.nightly if name == "Gemma-2" else ())
+        for name, family in FAMILIES.items()
+    ],
+)
 def family(request: pytest.FixtureRequest) -> Family:
     """One after the other."""
     return request.param
@@ -187,6 +193,7 @@ def test_every_id_reaches_the_backbone_as_itself(
     assert scores[picked].tolist() == pytest.approx(alone, abs=1e-4)
 
 
+@pytest.mark.nightly
 def test_what_survives_the_papers_protocol(family: Family, folder: Path) -> None:
     """About half of the ids are scored as themselves; BOS is doubled."""
     result = of_tokenizer(ModelSpec("tokenizer", str(folder)), PROMPT)

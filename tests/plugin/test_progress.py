@@ -14,7 +14,7 @@ import pytest
 
 import rmaudit
 from rmaudit.scores.sweep_notebook_views import in_lines
-from tests.plugin.conftest import AUDITS, Run
+from tests.plugin.conftest import AUDITS, Run, run_in
 
 fcntl = pytest.importorskip("fcntl", reason="a terminal is made with pty, which Windows lacks")
 termios = pytest.importorskip("termios")
@@ -71,7 +71,7 @@ def test_bar_on_a_terminal_only(pytester: pytest.Pytester, toy: Path) -> None:
     pytester.makepyfile(test_toy=AUDITS + SWEEPING, test_two=AUDITS + SWEEPING)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rm-model", str(toy)]
     shown = on_a_terminal([*command, "--color=yes", "--rm-cache", "a"], pytester.path)
-    silent = pytester.run(*command, "--rm-cache", "b")
+    silent = run_in(pytester.path, ["--rm-model", str(toy), "--rm-cache", "b"])
 
     assert "toy · greatest:" in shown
     assert "tokens/s" in shown

@@ -158,9 +158,12 @@ def like(found: Any, path: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("changes", [1, pytest.param(4, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("part", range(4))
-def test_every_mutation_is_refused_or_rendered(sound: Any, tmp_path: Path, part: int) -> None:
-    """Two changes of each kind of place."""
+def test_every_mutation_is_refused_or_rendered(
+    sound: Any, tmp_path: Path, part: int, changes: int
+) -> None:
+    """So many changes of each kind of place."""
     rng = random.Random(part)
     alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for path in places(sound):
@@ -169,7 +172,7 @@ def test_every_mutation_is_refused_or_rendered(sound: Any, tmp_path: Path, part:
     said = [
         outcome_of(mutated(sound, rng.choice(same), change), tmp_path / "results.json")
         for same in list(alike.values())[part::4]
-        for change in rng.sample([..., "twice", *BAD], 2)
+        for change in rng.sample([..., "twice", *BAD], changes)
     ]
     assert sum(map(bool, said)) > 0.6 * len(said)
 

@@ -346,8 +346,8 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> Deep:
 
 
 def slowly(*given: object) -> Any:
-    """A case of the slow tests."""
-    return pytest.param(*given, marks=pytest.mark.slow)
+    """A case of many answers."""
+    return pytest.param(*given, marks=[pytest.mark.slow, pytest.mark.nightly])
 
 
 @pytest.mark.parametrize(
