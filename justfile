@@ -44,6 +44,10 @@ statistics *args:
 nightly *args:
     pytest -m nightly -n 3 --dist loadfile --max-worker-restart 0 {{args}}
 
+# README's first commands in an environment of their own, compared with what README shows.
+readme:
+    python -m scripts.try_readme
+
 # The main job, on the embedded default model.
 audit *args:
     pytest audits {{args}}

@@ -131,7 +131,11 @@ class Row:
     apart: pd.DataFrame
 
     def figures(self) -> dict[str, Any]:
-        """Return the row as plain values for JSON; shares are in percent."""
+        """Return the row as plain values for JSON; shares are in percent.
+
+        `first` is the low, value and high of the first draw: by it a test sees that the figures
+        are of the measures as they are.
+        """
         n, cover = len(self.found), self._covers(self.found)
         error = math.sqrt(max(cover * (1 - cover), 1 / n) / n)
         same = self.found.loc[self.apart.index]
@@ -143,6 +147,7 @@ class Row:
             "draws": n,
             "truth": round(self.truth, 3),
             "half": round(_half(self.found), 3),
+            "first": [round(float(end), 6) for end in self.found.iloc[0]],
             "covers": round(100 * cover, 1),
             "error": round(100 * error, 1),
             "below": round(100 * float((self.found["high"] < self.truth).mean()), 1),

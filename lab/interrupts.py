@@ -181,7 +181,7 @@ def _measured(toy: Path, phase: str, number: signal.Signals, whom: str) -> str:
     row = [phase, number.name, whom, f"{ended - fired:.1f}"]
     row += [f"{_computed() - before - computed:.1f}" if whom == "itself" else ""]
     row += [f"{max(written) - fired:.1f}" if written else "none", str(code)]
-    row += ["yes" if re.search(r"to continue, run|rmaudit report", said) else "no"]
+    row += ["yes" if re.search(r"to (go on|continue), run|rmaudit replay", said) else "no"]
     row += ["yes" if "Traceback" in said else "no"]
     return f"| {' | '.join(row)} |" + (f" left: {', '.join(left)}" if left else "")
 

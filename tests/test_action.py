@@ -243,6 +243,7 @@ def test_a_pull_request_is_told_what_changed(fresh: Job) -> None:
     assert [each["body"] for each in job.github.comments[:4]] == [mark, mark, mark, None]
 
 
+@pytest.mark.nightly
 def test_nothing_is_taken_from_the_checkout(job: Job) -> None:
     """Neither scores nor reports: a pull request could commit its own, with valid checksums."""
     action = yaml.safe_load((ROOT / "action" / "action.yml").read_text(encoding="utf-8"))
@@ -253,6 +254,7 @@ def test_nothing_is_taken_from_the_checkout(job: Job) -> None:
     assert not (job.folder / "reports").exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("code", [403, 500])
 def test_a_token_that_may_not_write_is_a_warning(job: Job, code: int) -> None:
     """As that of a fork, or a GitHub that is broken."""
@@ -265,6 +267,7 @@ def test_a_token_that_may_not_write_is_a_warning(job: Job, code: int) -> None:
     assert comment.stdout == f"::warning::no comment: GitHub says {code} to the token\n"
 
 
+@pytest.mark.nightly
 def test_a_github_that_does_not_answer_is_a_warning(job: Job) -> None:
     """No connection, and an answer of another shape."""
     address, job.github.address = job.github.address, "http://127.0.0.1:9"
@@ -280,6 +283,7 @@ def test_a_github_that_does_not_answer_is_a_warning(job: Job) -> None:
     assert said[1].startswith("::warning::no comment: GitHub's answer cannot be read (TypeError)")
 
 
+@pytest.mark.nightly
 def test_an_address_is_no_command(job: Job) -> None:
     """What GitHub answers is printed as text."""
     job.github.page = "::error::\x1b[31m"
@@ -289,6 +293,7 @@ def test_an_address_is_no_command(job: Job) -> None:
     assert done[STEPS[1]].stdout == "\\x3a:error::\\x1b[31m\n"
 
 
+@pytest.mark.nightly
 def test_a_gate_of_another_name_is_red(job: Job) -> None:
     """A misspelling must not open it, and costs no minutes."""
     _, done = job.run(STEPS[:1], gate="pass")
@@ -297,6 +302,7 @@ def test_a_gate_of_another_name_is_red(job: Job) -> None:
     assert "gate is 'pass', allowed: passes, failures or never" in done["Audit"].stdout
 
 
+@pytest.mark.nightly
 def test_no_report_is_red_at_once(job: Job) -> None:
     """A model that is not there leaves none: no comment, no gate that could be green."""
     outputs, done = job.run(model="nowhere", gate="never")
@@ -312,6 +318,7 @@ import rmaudit
 
 @rmaudit.audit(claim="It scores.", source="ours", base_rate="all", prompts=["greatest"],
                bound=rmaudit.above(0.0, unit="points"))
+@pytest.mark.nightly
 def test_one(rng):
     return rmaudit.Estimate(1.0, 0.9, 1.1, unit="points", n=9, interval="made up")
 """
@@ -331,6 +338,7 @@ GATES = {  # the verdict, and exit codes by gate
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", BESIDE)
 def test_the_action_is_red_where_pytest_is(job: Job, case: str) -> None:
     """A plain test that fails, a skipped audit file, a teardown that fails: red; else green."""
@@ -345,6 +353,7 @@ def test_the_action_is_red_where_pytest_is(job: Job, case: str) -> None:
         assert (outputs["verdict"], done["Audit"].returncode) == (outcome, code), gate
 
 
+@pytest.mark.nightly
 def test_the_report_is_that_of_this_run(job: Job) -> None:
     """Though one in the cache has a later name; none is kept beside it."""
     reports = job.temp / "rmaudit" / "rmaudit" / "reports"
@@ -359,6 +368,7 @@ def test_the_report_is_that_of_this_run(job: Job) -> None:
     assert [*reports.iterdir()] == [Path(outputs["report"])]
 
 
+@pytest.mark.nightly
 def test_an_audit_that_ends_python_is_red(job: Job) -> None:
     """With exit code 0 and no report, whatever the gate is."""
     folder = job.folder / "suite-gone"
