@@ -37,7 +37,7 @@ PHASES = {  # module, function, and which of its calls
     "loading": ("rmaudit.models.loaded_weights", "load", 1),
     "first sweep": ("rmaudit.scoring.row_runners", "SharedPrefix.states", 12),
     "search": ("rmaudit.search.search_evaluator", "Evaluator.rewards", 3),
-    "whole answers": ("rmaudit.runs.whole_answer_fixtures", "rewards_of", 1),
+    "whole answers": ("rmaudit.scores.answer_files", "rewards", 1),
     "null controls": ("rmaudit.runs.synthetic_scorer_trials", "tried", 1),
     "results.json": ("rmaudit.report.results_of_run", "collect", 1),
     "the page": ("rmaudit.report.page.html_page", "render", 1),
@@ -170,6 +170,7 @@ def _measured(toy: Path, phase: str, number: signal.Signals, whom: str) -> str:
         model = "judge" if phase == "a function" else str(toy)
         command = [sys.executable, "-m", "pytest", "-p", "interrupts", "-p", "no:cacheprovider"]
         command += ["test_suite.py", "--rm-model", model, "--rm-cache", "cache"]
+        command += ["-p", "no:hypothesispytest"]  # imports Hypothesis as any run ends: a second
         command += ["-n", "2"] if whom != "itself" else []
         before = _computed()
         said, code, ended = _run(command, place, environment)

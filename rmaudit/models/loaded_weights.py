@@ -5,6 +5,8 @@ Weights that are incomplete, left over or of another shape are refused, in one l
 
 from __future__ import annotations
 
+import atexit
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 T = TypeVar("T")
+# A process that ends looks for garbage among all of torch's objects, which takes seconds.
+atexit.register(gc.freeze)
 
 
 @dataclass(frozen=True, slots=True)
