@@ -48,6 +48,10 @@ nightly *args:
 readme:
     python -m scripts.try_readme
 
+# The lowest versions of dependencies that pyproject.toml allows.
+lowest:
+    python -m scripts.try_lowest
+
 # The main job, on the embedded default model.
 audit *args:
     pytest audits {{args}}

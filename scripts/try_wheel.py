@@ -46,10 +46,10 @@ def _built(home: Path) -> list[Path]:
     """Build the sdist, and the wheel from it; return their paths once twine accepts them."""
     venv.create(home / "tools", with_pip=True)
     python = str(home / "tools" / "bin" / "python")
-    _run(python, "-m", "pip", "install", "-q", *TOOLS)
-    _run(python, "-m", "build", "--outdir", str(home / "dist"), str(ROOT))
+    output_of(python, "-m", "pip", "install", "-q", *TOOLS)
+    output_of(python, "-m", "build", "--outdir", str(home / "dist"), str(ROOT))
     files = sorted((home / "dist").iterdir())
-    print(_run(python, "-m", "twine", "check", "--strict", *map(str, files)).strip())
+    print(output_of(python, "-m", "twine", "check", "--strict", *map(str, files)).strip())
     return files
 
 
@@ -60,7 +60,7 @@ def _works(file: Path, scratch: Path) -> bool:
     shutil.copytree(scratch / "toy", home / "work" / "toy")
 
     def run(*command: str) -> str:
-        return _run(*command, cwd=home / "work", path=python.parent)
+        return output_of(*command, cwd=home / "work", path=python.parent)
 
     place, _, version = run("python", "-c", WHERE).strip().rpartition(" ")
     if not Path(place).is_relative_to(home) or f"-{version}" not in file.name:
@@ -79,15 +79,15 @@ def _installed(file: Path, home: Path) -> Path:
     venv.create(home / "env")
     python = home / "env" / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", str(python))
-    _run(*pip, "install", "-q", "--no-deps", str(file))
-    ours = _run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+    output_of(*pip, "install", "-q", "--no-deps", str(file))
+    ours = output_of(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
     more = [path for path in sys.path if path.endswith("site-packages")]
     paths = "\n".join(dict.fromkeys([sysconfig.get_path("purelib"), *more]))
     (Path(ours.strip()) / "packages.pth").write_text(paths + "\n", encoding="utf-8")
     return python
 
 
-def _run(*command: str, cwd: Path | None = None, path: Path | None = None) -> str:
+def output_of(*command: str, cwd: Path | None = None, path: Path | None = None) -> str:
     """Run a command and return what it prints; if it fails, end this program with its output."""
     left = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     first = f"{path}{os.pathsep}" if path else ""
