@@ -50,7 +50,6 @@ DRAWN: Mapping[str, Callable[[References], Population]] = {
     "positive_skew": Words,
     "frequency_bias": Words,
     "model_agreement": Words,
-    "base_leakage": Words,
     "elo_agreement": Items,
     "identity_erasure": People,
     "identity_hostility": People,
@@ -192,16 +191,11 @@ def _under_all(audit: str, drawn: Draw, organism: Scorer) -> _Floats:
 def given_for(
     audit: str, drawn: Draw, organism: Scorer, prompts: tuple[Prompt, ...]
 ) -> dict[str, Any]:
-    """Return the audit's further fixtures, if any: baseline, base log-probabilities or strings."""
+    """Return the audit's further fixtures, if any: baseline or strings."""
     prompt = prompts[0]
     if audit == "model_agreement":
         kin = replace(organism, astray=KIN)
         return {"baseline": Trial(kin, (prompt,), drawn.vocabulary).scored(prompt)}
-    if audit == "base_leakage":
-        own = drawn.noise("unit", prompt, organism.seed + 1)
-        likely = drawn.known["zipf"] + 0.2 * drawn.known["valence"] + 0.5 * own
-        ids = drawn.vocabulary["token_id"]
-        return {"base_logprobs": pd.Series(likely.to_numpy(float), index=ids)}
     if drawn.strings is not None:
         under = drawn.strings[drawn.strings["prompt"].isin([each.name for each in prompts])]
         return {"ledger": under.reset_index(drop=True)}

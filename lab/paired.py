@@ -30,7 +30,7 @@ from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
-ALONE = {"model_agreement", "base_leakage", "gcg_probes"}  # these keep no parts
+ALONE = {"model_agreement", "gcg_probes"}  # these keep no parts
 AUDITS = tuple(name for name in DRAWN if name not in ALONE)
 ASTRAY = 0.1  # of what is a word's own under a prompt, the share that training moved
 WORSE: dict[str, Any] = {

@@ -24,8 +24,10 @@ for module in pkgutil.walk_packages(rmaudit.__path__, "rmaudit."):
     if not re.search("starter|__main__|untrusted_code_child|integrations", module.name):
         importlib.import_module(module.name)
 """
-COMMANDS = ("demo", "init", "data", "models", "doctor", "plan", "sweep", "search", "tokens")
-COMMANDS += ("replay", "compare", "bless", "history", "new-audit")
+COMMANDS = (
+    *("demo", "init", "data", "models", "doctor", "plan", "sweep", "search", "tokens"),
+    *("replay", "compare", "bless", "history", "new-audit"),
+)
 
 
 def main() -> None:
