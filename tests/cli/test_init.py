@@ -76,6 +76,16 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     assert again.exit_code == 0
 
 
+@pytest.mark.parametrize("name", ["pyproject.toml", "tox.ini"])
+def test_a_project_keeps_its_own_settings_of_pytest(tmp_path: Path, name: str) -> None:
+    """A pytest.ini would take their place, also those of a folder above."""
+    (tmp_path / name).write_text("")
+
+    run("init", tmp_path / "models" / "own")
+
+    assert "pytest.ini" not in files(tmp_path / "models" / "own")
+
+
 def test_without_a_model_it_is_the_one_that_rmaudit_brings(tmp_path: Path) -> None:
     """With all that rmaudit's own registry says of it, and no other; the file is short."""
     run("init", tmp_path)
