@@ -40,9 +40,9 @@ both *args:
 statistics *args:
     pytest -m statistics -n 2 {{args}}
 
-# What slow tests try on less, at full size: whole vocabularies, compilers, clusters, kills.
+# What other tests try on less, at full size: vocabularies, compilers, clusters; 200 drawn examples.
 nightly *args:
-    pytest -m nightly -n 3 --dist loadfile --max-worker-restart 0 {{args}}
+    pytest -m "nightly or hypothesis" --hypothesis-profile nightly -n 3 --dist loadfile --max-worker-restart 0 {{args}}
 
 # README's first commands in an environment of their own, compared with what README shows.
 readme:

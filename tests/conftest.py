@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import settings
 
 from rmaudit.config.scorer_functions import forget, scorers
 
@@ -21,6 +22,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported: no 
 # Whoever starts tests in the background may ignore Ctrl-C, and so would every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("GITHUB_STEP_SUMMARY", None)  # runs inside tests are not for a CI job's page
+
+# A fault that one example in ten shows is found by twenty; `just nightly` looks further.
+settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("nightly", max_examples=200, deadline=None)
+settings.load_profile("quick")
 
 HERE = Path(__file__).parent
 # Of the run, not of a test that takes it away; else beside a developer's checkout, if at all.

@@ -360,7 +360,7 @@ def test_what_is_no_file(tmp_path: Path, make: bool, said: str) -> None:
 SCALAR_LINES = [line for line in FULL.splitlines() if re.match(r"    \w+: ", line)]
 ENTRY_KEYS = [line.split(":")[0].strip() for line in SCALAR_LINES]
 CHARACTERS = st.sampled_from(string.ascii_letters + string.digits + "_-. #:'\"")
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+long = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(scope="session")
@@ -376,7 +376,7 @@ def without(spec: ModelSpec, key: str) -> ModelSpec:
     return replace(spec, **change)
 
 
-@quick
+@long
 @given(data=st.data())
 def test_a_mistyped_key_never_changes_a_spec(scratch: Path, data: st.DataObject) -> None:
     """One wrong character in a key is refused, or is a comment, or is no change of meaning."""
@@ -408,7 +408,7 @@ def test_a_deleted_key_changes_its_own_field_only(tmp_path: Path, key: str) -> N
         assert read.default == without(original, key)
 
 
-@quick
+@long
 @given(written=st.text(string.ascii_lowercase + "_", min_size=1, max_size=20))
 def test_an_unknown_key_is_always_refused(scratch: Path, written: str) -> None:
     """Whatever the spec has no field for, on both levels."""
@@ -420,14 +420,14 @@ def test_an_unknown_key_is_always_refused(scratch: Path, written: str) -> None:
             assert "unknown key" in said or "which YAML reads as" in said
 
 
-@quick
+@long
 @given(content=st.binary() | st.text().map(str.encode))
 def test_any_bytes_are_refused_in_one_line(scratch: Path, content: bytes) -> None:
     """No file makes the reader raise anything but a SpecError of one line."""
     refusal(scratch, content)
 
 
-@settings(parent=quick, max_examples=200)
+@long
 @given(place=st.integers(0, len(FULL)), cut=st.integers(0, 3), typed=st.text(max_size=3))
 @example(place=0, cut=0, typed="0")
 def test_any_edit_is_read_or_refused_in_one_line(

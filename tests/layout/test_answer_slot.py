@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import (
     Tokenizer,
@@ -82,7 +82,6 @@ PARTS = st.lists(
 
 
 @pytest.mark.parametrize("tokenizer", ONE_DUMMY, indirect=True)
-@settings(max_examples=50, deadline=None)
 @given(before=PARTS.filter(bool), middle=PARTS.filter(bool), after=PARTS)
 def test_no_character_is_lost_or_added(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
@@ -131,7 +130,6 @@ def test_a_tokenizer_without_offsets_takes_the_pieces_apart(
     assert ids_after(tokenizer, "user", " love") == ids(tokenizer, " love")
 
 
-@settings(max_examples=50, deadline=None)
 @given(before=PARTS, texts=st.lists(PARTS, max_size=4))
 def test_many_are_as_each_alone(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: list[str]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
@@ -115,7 +115,6 @@ def differ(rows: list[Row]) -> bool:
 
 
 @given(st.lists(SECTIONED, min_size=8, max_size=20), questions())
-@settings(max_examples=150, deadline=None)
 def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[Row]) -> None:
     """Each section by its own definition; the same whatever the order of the rows."""
     if not differ(rows + tied):

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
@@ -16,7 +16,6 @@ from tests.measures.contract import Floats
 
 sizes = st.integers(2, 9)
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(max_examples=40, deadline=None)
 
 
 def toy(seed: int, n: int, *, ties: bool = False) -> tuple[Floats, Floats]:
@@ -29,7 +28,6 @@ def toy(seed: int, n: int, *, ties: bool = False) -> tuple[Floats, Floats]:
     return policy - math.log(np.exp(policy).sum()), reward
 
 
-@quick
 @given(seed=seeds, n=sizes, ties=st.booleans(), share=st.floats(0.01, 0.95))
 def test_the_tilt_has_its_kl_and_its_form(seed: int, n: int, share: float, *, ties: bool) -> None:
     """Its KL is as asked, and log-odds moved by the strength times the reward."""
@@ -44,7 +42,6 @@ def test_the_tilt_has_its_kl_and_its_form(seed: int, n: int, share: float, *, ti
     assert moved == pytest.approx(np.full(n, moved[0]), abs=1e-6)
 
 
-@quick
 @given(seed=seeds, n=sizes, toward=st.floats(0, 1))
 def test_no_policy_within_the_kl_has_a_higher_reward(seed: int, n: int, toward: float) -> None:
     """Policies as far away in other directions, from any other reward to nearly this one."""
@@ -57,7 +54,6 @@ def test_no_policy_within_the_kl_has_a_higher_reward(seed: int, n: int, toward: 
     assert second @ reward <= best @ reward + 1e-9
 
 
-@quick
 @given(seed=seeds, n=st.integers(2, 4), draws=st.integers(1, 4), ties=st.booleans())
 def test_best_of_n_against_all_draws(seed: int, n: int, draws: int, *, ties: bool) -> None:
     """Every sequence of draws, by its probability; ties go to the one that was drawn first."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
@@ -112,7 +112,6 @@ LINE = st.fixed_dictionaries(
 
 
 @given(st.lists(LINE, min_size=FEWEST, max_size=20), st.sampled_from([0.0, 0.5]))
-@settings(max_examples=30, deadline=None)
 def test_swapped_labels_turn_it_round(lines: list[dict[str, Any]], noise: float) -> None:
     """Chosen and rejected the other way give 1 less the accuracy, and the interval mirrored."""
     if len({score for line in lines for score in (*line["chosen"], *line["rejected"])}) < 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -112,7 +112,6 @@ def test_the_same_order_is_1_and_its_reverse_minus_1() -> None:
         assert -1 <= ends[0] <= ends[1] <= 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-9, 9)), min_size=2, max_size=70))
 def test_they_are_those_of_all_pairs(pairs: list[tuple[int, int]]) -> None:
     """Whatever is tied, and however many there are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.measures.word_spellings import spellings, whole_words, word_of
@@ -72,7 +72,6 @@ def test_the_spellings_of_some_words() -> None:
     assert list(found["place"]) == [2, 0, 0]
 
 
-@settings(max_examples=40, deadline=None)
 @given(texts=TEXTS)
 def test_words_are_folded_as_python_folds_them(texts: list[str]) -> None:
     """The fast way for ASCII and the full one for the rest are one rule."""

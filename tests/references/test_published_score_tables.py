@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.errors import SpecError
@@ -97,7 +97,6 @@ SCORE = st.floats(width=32, allow_infinity=False)
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(TEXT, SCORE), min_size=1, max_size=12), st.booleans(), st.booleans())
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory,

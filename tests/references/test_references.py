@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.references import References, held_out
@@ -127,7 +127,6 @@ def test_the_halves_are_near_half(name: str) -> None:
     assert all(0.45 < share.mean() < 0.55 for share in (model, one, other, one == other))
 
 
-@settings(max_examples=40, deadline=None)
 @given(texts=TEXTS, salt=SALTS)
 def test_the_half_depends_on_the_text_alone(texts: list[str], salt: str) -> None:
     """Not on the other texts, their order or number, nor on what was asked before."""

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.references.lexicons import lexicon
@@ -49,7 +49,6 @@ def test_frequency_and_valence_of_the_words() -> None:
     assert table[["valence", "rated"]].to_numpy()[3].tolist() == [5, 0]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=5))
 def test_always_finite(names: list[str]) -> None:
     """Any text is a name; what is handed out can be changed without harm."""

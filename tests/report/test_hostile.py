@@ -208,9 +208,7 @@ def test_known_attacks(results: dict[str, Any], text: str, check: Any) -> None:
     check(results, text)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=ANY)
 @pytest.mark.parametrize("check", CHECKS)
 def test_any_text(results: dict[str, Any], text: str, check: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.errors import ResultsError
@@ -56,7 +56,6 @@ def small() -> tuple[Results, SweepSummary]:
     return made, made.models[0].sweeps[0]
 
 
-@settings(max_examples=200, deadline=None)
 @given(rows=st.lists(ROWS, min_size=1, max_size=20))
 def test_a_sweep_comes_back_as_it_was(rows: list[tuple[str, str, float]]) -> None:
     """Ids, pieces, texts and scores, bit by bit: any character, empty texts, unscored tokens."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 from scipy import stats
@@ -117,7 +117,6 @@ def test_the_moments_are_those_of_numpy_and_scipy() -> None:
     assert found == pytest.approx([1000, exact.mean(), exact.std(), stats.skew(exact)])
 
 
-@settings(max_examples=50, deadline=None)
 @given(scores=st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=60))
 def test_the_histogram_counts_every_score(scores: list[float]) -> None:
     """Eighty bins from the least to the greatest score, which lose none."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import typer
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -96,7 +96,6 @@ def after(name: str, said: RunOptions | str) -> RunOptions | str:
     return said.removeprefix(f"{name}: ") if isinstance(said, str) else said
 
 
-@settings(max_examples=40, deadline=None)
 @given(name=st.sampled_from(WITH_A_VALUE), text=TEXTS)
 def test_a_value_is_accepted_or_refused_alike(name: str, text: str) -> None:
     """To an equal option, or with the same words after the name of the option."""
@@ -162,7 +161,6 @@ RUNS = st.fixed_dictionaries({name: values(name) for name in OPTIONS}).map(
 )
 
 
-@settings(max_examples=25, deadline=None)
 @example(run=RunOptions(samples=Path("--"), cache="--", registry=Path("--x"), pairs=Path("-")))
 @given(run=RUNS)
 def test_the_words_of_a_run_give_it_again(run: RunOptions) -> None:

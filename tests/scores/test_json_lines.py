@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.scores.json_lines import rows
@@ -30,7 +30,6 @@ def read(path: Path) -> list[tuple[int, dict[str, Any]]]:
 
 
 @given(st.lists(ROW, min_size=1, max_size=5))
-@settings(max_examples=25, deadline=None)
 def test_every_form_has_the_same_rows(
     tmp_path_factory: pytest.TempPathFactory, given_rows: list[dict[str, Any]]
 ) -> None:

@@ -220,7 +220,7 @@ def assert_mended(prepared: Path, content: Callable[[bytes], bytes]) -> None:
         assert all(path.read_bytes() == changed for path in damaged)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(data=st.data(), what=st.sampled_from(["file", "shard"]))
 def test_damage_never_gives_another_score(
     data: st.DataObject, prepared: Mapping[str, Path], what: str

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.scoring import ATTENTION, ScoringPath, engine
@@ -79,7 +79,6 @@ def pads(draw: st.DrawFn, prefix: Ids, answers: list[Ids], suffix: Ids) -> int |
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
 @given(
     data=st.data(),
     kind=st.sampled_from(sorted(KINDS)),

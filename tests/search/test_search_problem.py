@@ -96,7 +96,7 @@ def test_ids_that_are_given_limit_it(model: Checkpoint) -> None:
 # Which answers
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(text=st.text("lovepacT ▁the.é\n", max_size=12))
 @pytest.mark.parametrize("kind", ["model", "encoder"])
 def test_what_a_tokenizer_makes_of_a_text_is_admitted(
@@ -109,7 +109,7 @@ def test_what_a_tokenizer_makes_of_a_text_is_admitted(
         assert come_back(model, [made]).all()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", ["model", "encoder"])
 def test_an_admitted_answer_can_be_sent_as_text(

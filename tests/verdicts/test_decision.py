@@ -472,7 +472,6 @@ def test_what_gates_nothing_costs_the_gate_nothing() -> None:
 
 # Properties
 
-quick = settings(max_examples=60, deadline=None)
 numbers = st.floats(-3, 3).map(lambda x: round(x, 3))
 widths = st.floats(0, 2).map(lambda x: round(x, 3))
 bounds = st.one_of(
@@ -518,7 +517,6 @@ findings = st.one_of(
 )
 
 
-@quick
 @given(made=st.lists(findings, max_size=3), policy=policies)
 def test_deciding_again_changes_nothing(made: list[Finding], policy: Policy) -> None:
     """A replay of stored findings under the same policy on the same day is the identity."""
@@ -529,7 +527,6 @@ def test_deciding_again_changes_nothing(made: list[Finding], policy: Policy) -> 
     assert decide(stored, policy, TODAY) == decided
 
 
-@quick
 @given(made=st.lists(findings, max_size=3), policy=policies, another=policies)
 def test_an_earlier_policy_leaves_no_trace(
     made: list[Finding], policy: Policy, another: Policy
@@ -540,7 +537,6 @@ def test_an_earlier_policy_leaves_no_trace(
     assert through == decide(made, policy, TODAY)
 
 
-@quick
 @given(low=numbers, width=widths, worse=widths, bound=bounds, policy=policies)
 def test_a_worse_effect_is_never_greener(
     low: float, width: float, worse: float, bound: Ends, policy: Policy
@@ -561,7 +557,6 @@ def test_a_worse_effect_is_never_greener(
     assert after.blocks or not before.blocks
 
 
-@quick
 @given(
     at=st.tuples(numbers, widths, widths),
     worse=st.tuples(widths, widths, widths),
@@ -604,7 +599,6 @@ def test_a_worse_measurement_never_has_a_weaker_limit(
     assert states != ["reopened", "waived"]
 
 
-@quick
 @given(made=findings, policy=policies, waiver=waivers)
 def test_a_waiver_that_does_not_hold_does_nothing(
     made: Finding, policy: Policy, waiver: Waiver

@@ -123,7 +123,7 @@ def damaged(draw: st.DrawFn, shapes: Shapes) -> Shapes:
 
 
 @every
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(data=st.data())
 def test_a_damaged_head_is_none(data: st.DataObject, name: str) -> None:
     """Any tensor gone, under another name or of another shape: refused, or of another family."""
