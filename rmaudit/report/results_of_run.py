@@ -223,7 +223,7 @@ def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> 
         mean=mean,
         sd=sd,
         # By hand: an interrupted run would import scipy.stats for this alone, a second.
-        skewness=float(np.mean((scores - mean) ** 3)) / sd**3 if sd else 0.0,
+        skewness=float(np.mean(((scores - mean) / sd) ** 3)) if sd else 0.0,
         histogram=Histogram(tuple(edges.tolist()), tuple(counts.tolist())),
         top=_tokens(ranked.head(_EXTREMES), mean, sd),
         bottom=_tokens(ranked_up.head(_EXTREMES), mean, sd),
