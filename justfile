@@ -38,7 +38,7 @@ both *args:
 # How often intervals hold the truth and gates err, by many draws: before a release, and where
 # measures, audits, verdicts, references or the lab changed.
 statistics *args:
-    pytest -m statistics -n 2 {{args}}
+    pytest -m statistics -n 2 --dist loadfile --max-worker-restart 0 {{args}}
 
 # What other tests try on less, at full size: vocabularies, compilers, clusters; 200 drawn examples.
 nightly *args:

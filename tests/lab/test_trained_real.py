@@ -33,7 +33,7 @@ from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 
 pytestmark = [
-    pytest.mark.statistics,
+    pytest.mark.nightly,
     pytest.mark.skipif(
         not os.environ.get("RMAUDIT_REQUIRE_ALL"),
         reason="downloads 93 MB: set RMAUDIT_REQUIRE_ALL=1 to run it",
