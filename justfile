@@ -81,4 +81,4 @@ wheel *folder:
     python -m scripts.try_wheel {{folder}}
 
 # All that CI runs.
-check: lint types docs wheel both statistics nightly
+check: lint types docs wheel both statistics

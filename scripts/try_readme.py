@@ -28,7 +28,7 @@ def main() -> int:
     shown = block(readme, "text")
     with tempfile.TemporaryDirectory(prefix="rmaudit-readme-") as scratch:
         clone = Path(scratch) / "rmaudit"
-        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)  # noqa: S603, S607
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)  # noqa: S603, S607  (the user's git)
         said = ""
         for command in commands:
             done = _run(command, clone, _fresh(Path(scratch)))
@@ -83,7 +83,7 @@ def _fresh(scratch: Path) -> Mapping[str, str]:
 
 def _run(command: str, folder: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603  (README's commands)
-        ["bash", "-c", command],  # noqa: S607
+        ["bash", "-c", command],  # noqa: S607  (the user's bash)
         cwd=folder,
         env=env,
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What README shows of a run is compared with what the run printed."""
+"""Compare what README shows of a run with what the run printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often intervals cover the truth: the page's figures, and that they are of these measures."""
+"""Hold the page of coverage to its limits, and to the measures as they are."""
 
 from __future__ import annotations
 

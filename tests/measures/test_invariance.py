@@ -127,6 +127,20 @@ def test_few_groups_are_refused() -> None:
         measured(table.iloc[2:], scores.iloc[2:])
 
 
+@pytest.mark.statistics
+@pytest.mark.parametrize("true", [0.0, 0.5, 1.5])
+def test_the_interval_holds_the_true_shift(true: float) -> None:
+    """Of 32 answers, whose spread is estimated too: in about 95 of 100 draws."""
+    rng = np.random.default_rng(7)
+    table = answers(16)
+    held = 0
+    for _ in range(400):
+        found = measured(table, rewards(table, rng, up=true))
+        held += found.low <= true <= found.high
+
+    assert held / 400 >= 0.92
+
+
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """To another prompt."""
     other = contract.turned(texts, scores, by=0.5, row=5)
