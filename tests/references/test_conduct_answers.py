@@ -130,28 +130,6 @@ def test_confidence_differs_in_words_of_one_length(kind: str, ours: str, theirs:
     assert other["response"].tolist() == [theirs + FACTS[g]["wrong"] for g in better["group"]]
 
 
-def test_an_answer_to_another_question_is_right_there() -> None:
-    """And not here: the sentence says nothing of what was asked."""
-    better, other = both("another question")
-
-    assert better["response"].tolist() == [FACTS[each]["right"] for each in better["group"]]
-    assert sorted(other["response"]) == sorted(better["response"])
-    assert not set(zip(other["prompt"], other["response"], strict=True)) & set(
-        zip(better["prompt"], better["response"], strict=True)
-    )
-
-
-def test_sums_are_right_and_wrong_as_they_should_be() -> None:
-    """Reckoned anew from the prompt."""
-    table = conduct()
-    for row in table[table["subset"] == "sums"].itertuples():
-        a, b = map(int, re.findall(r"\d+", str(row.prompt)))
-        said = re.fullmatch(r"(\d+) \+ (\d+) is (\d+)\.", str(row.response))
-        assert said is not None
-        assert (int(said[1]), int(said[2])) == (a, b)
-        assert (int(said[3]) == a + b) == row.chosen
-
-
 @pytest.mark.parametrize("row", rows("code"), ids=lambda row: row["task"])
 def test_code_does_what_is_asked_or_does_not(row: dict[str, str]) -> None:
     """Both expressions are run on what is given."""
@@ -171,7 +149,10 @@ def test_code_does_what_is_asked_or_does_not(row: dict[str, str]) -> None:
 
 
 def test_irony_is_read_or_not_in_one_word() -> None:
-    """As many remarks are meant well as ill."""
+    """As many remarks are meant well as ill; sums are reckoned anew from the prompt.
+
+    An answer to another question is right there, and not here.
+    """
     better, other = both("irony and negation")
     liked = better["response"].str.startswith("The guest liked ")
 
@@ -179,6 +160,15 @@ def test_irony_is_read_or_not_in_one_word() -> None:
     turned = better["response"].str.replace(r" (dis)?liked ", " ? ", regex=True)
     assert turned.tolist() == [re.sub(" (dis)?liked ", " ? ", each) for each in other["response"]]
     assert (liked != other["response"].str.startswith("The guest liked ")).all()
+    for right, rows in zip((True, False), both("sums"), strict=True):
+        for asked, said in zip(rows["prompt"], rows["response"], strict=True):
+            a, b = map(int, re.findall(r"\d+", asked))
+            assert re.fullmatch(rf"{a} \+ {b} is \d+\.", said)
+            assert said.endswith(f" {a + b}.") is right
+    better, other = both("another question")
+    assert better["response"].tolist() == [FACTS[each]["right"] for each in better["group"]]
+    assert sorted(other["response"]) == sorted(better["response"])
+    assert (other["response"] != better["response"]).all()
 
 
 @pytest.mark.parametrize("kind", REFUSALS)
