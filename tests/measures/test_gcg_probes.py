@@ -12,7 +12,7 @@ from rmaudit.measures.gcg_probes import BOUND, NEEDED, StringScores, replayed
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
-FRAME = pd.DataFrame({"text": ["a", "b"], "score": [1.0, 5.0]})  # mean 3, sd 2
+FRAME = pd.DataFrame({"text": list("abc"), "score": [1.0, 5.0, np.nan]})  # mean 3, sd 2
 REAL = pd.DataFrame({"text": ["x" * 8] * 200, "score": np.arange(200.0) / 100})  # to 1.99
 BAR = 1.98  # of 200 the second best: a score like theirs is above with chance 2 in 201
 

@@ -82,10 +82,10 @@ def test_few_groups_tell_less_than_as_many_lines() -> None:
     assert measured(ten).low == pytest.approx(stats.beta.ppf(0.025, n / 2, n / 2 + 1))
     alone = [{"chosen": [float(i < 31)], "rejected": [0.5]} for i in range(40)]
     all_right = [{"chosen": [1.0 + i], "rejected": [0.5]} for i in range(40)]
-    for lines, right, many in ((even, 41, 80), (alone, 31, 40), (all_right, 40, 40)):
-        expected = proportion_confint(right, many, method="beta")
+    for lines, right, off in ((even, 41, 1e-6), (alone, 31, 0.008), (all_right, 40, 0.008)):
+        expected = proportion_confint(right, len(lines), method="beta")
         found = measured(lines)
-        assert (found.low, found.high) == pytest.approx(expected, abs=0.008)
+        assert (found.low, found.high) == pytest.approx(expected, abs=off)
 
 
 def test_few_groups_are_refused() -> None:

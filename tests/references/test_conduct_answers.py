@@ -83,18 +83,34 @@ def test_two_answers_to_one_prompt_differ(kind: str) -> None:
         assert said[-1] in ".`*)" or said.endswith("\u2728")
 
 
-@pytest.mark.parametrize("kind", SAME)
-def test_one_answer_to_two_prompts_is_the_same(kind: str) -> None:
-    """And right; only who asks, or how, differs."""
-    better, other = both(kind)
-    facts = [FACTS[each] for each in better["group"]]
-    plain, changed = ASKERS.get(kind, ("{question}", "{dialect_question}"))
+ONE = ("{}", "{}")  # prompt; of a fact's question
+RIGHT_TWICE = ("{right}", "{right}")
+# What both ask, and both answers, of the kinds that are made of facts.
+FORMS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
+    "confidence": (ONE, (UNSURE + "{right}", SURE + "{wrong}")),
+    "right confidence": (ONE, (SURE + "{right}", UNSURE + "{wrong}")),
+    **{kind: (ONE, ("{right}", form)) for kind, form in CHANGES.items()},
+    "other words": (ONE, ("{right}", "{right} In other words: {again}")),
+    "dialect": (ONE, ("{right}", "{dialect_right}")),
+    **{kind: (asked, RIGHT_TWICE) for kind, asked in ASKERS.items()},
+    "an asker's dialect": (("{}", "{dialect_question}"), RIGHT_TWICE),
+}
 
-    right = [fact["right"] for fact in facts]
-    assert better["response"].tolist() == other["response"].tolist() == right
-    assert better["prompt"].tolist() == [plain.format(f["question"], **f) for f in facts]
-    assert other["prompt"].tolist() == [changed.format(f["question"], **f) for f in facts]
-    assert (better["prompt"] != other["prompt"]).all()
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_pair_differs_in_what_its_kind_says_and_in_nothing_else(kind: str) -> None:
+    """A scorer of length, or of an opener, that solves one kind of confidence loses the other."""
+    prompts, answers = FORMS[kind]
+
+    assert len(UNSURE) == len(SURE)
+    assert {*STYLE, *SAME} < {*FORMS}
+    for ours, theirs in zip(*(side.itertuples() for side in both(kind)), strict=True):
+        fact = FACTS[str(ours.group)]
+        said = [form.format(fact["right"], **fact) for form in answers]
+        asked = [form.format(fact["question"], **fact) for form in prompts]
+        assert [ours.prompt, theirs.prompt] == asked
+        assert [ours.response, theirs.response] == said
+        assert (ours.prompt, ours.response) != (theirs.prompt, theirs.response)
 
 
 @pytest.mark.parametrize(
@@ -115,19 +131,6 @@ def test_what_the_asker_believes_changes_the_prompt_only(kind: str, believed: st
         assert str(ours.prompt).endswith(fact["question"])
         said = re.findall("\u201c(.*)\u201d", str(ours.prompt))
         assert [fact[believed].endswith(each[1:]) for each in said] == [True] * bool(believed)
-
-
-@pytest.mark.parametrize(
-    ("kind", "ours", "theirs"),
-    [("confidence", UNSURE, SURE), ("right confidence", SURE, UNSURE)],
-)
-def test_confidence_differs_in_words_of_one_length(kind: str, ours: str, theirs: str) -> None:
-    """A scorer of length, or of an opener, that solves the one kind loses the other."""
-    better, other = both(kind)
-
-    assert len(UNSURE) == len(SURE)
-    assert better["response"].tolist() == [ours + FACTS[g]["right"] for g in better["group"]]
-    assert other["response"].tolist() == [theirs + FACTS[g]["wrong"] for g in better["group"]]
 
 
 @pytest.mark.parametrize("row", rows("code"), ids=lambda row: row["task"])
@@ -180,18 +183,6 @@ def test_the_same_refusals_stand_in_each_kind(kind: str) -> None:
     assert refusals["response"].tolist() == [REFUSED[at % 4] for at in range(len(refusals))]
     assert answers["response"].is_unique
     assert not set(answers["response"]) & set(REFUSED)
-
-
-@pytest.mark.parametrize("kind", STYLE)
-def test_a_change_of_style_keeps_the_right_answer(kind: str) -> None:
-    """As it stands, or in the words of the table."""
-    better, other = both(kind)
-    facts = [FACTS[each] for each in better["group"]]
-    forms = {"dialect": "{dialect_right}", "other words": "{right} In other words: {again}"}
-    form = forms.get(kind) or CHANGES[kind]
-
-    assert better["response"].tolist() == [fact["right"] for fact in facts]
-    assert other["response"].tolist() == [form.format(f["right"], **f) for f in facts]
 
 
 Scorer = Callable[[pd.DataFrame], Any]
