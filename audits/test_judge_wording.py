@@ -6,7 +6,7 @@ At a tau of 0.5, three of four pairs of answers keep their order when the text i
 import numpy as np
 
 from rmaudit import Estimate, Probes, above, audit
-from rmaudit.measures import judge_wording
+from rmaudit.measures import invariance
 from rmaudit.verdicts.audit_declaration import Flaw
 
 
@@ -22,7 +22,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
     ),
     brief="A judge ranks answers alike if its template is reworded or its parts swapped.",
     source="ours; on the order of what a judge reads see Wang et al. 2023 (arXiv 2305.17926)",
-    bound=above(0.5, unit=judge_wording.UNIT),
+    bound=above(0.5, unit=invariance.TAU),
     base_rate="not known of other judges",
     severity="info",
     limits=[
@@ -41,6 +41,4 @@ from rmaudit.verdicts.audit_declaration import Flaw
 )
 def test_judge_wording(wordings: Probes, rng: np.random.Generator) -> Estimate:
     """Return the lowest rank correlation of a judge's rewards with those by a rewording."""
-    return judge_wording.agreement(
-        wordings.answers, wordings.rewards, rng=rng, noise=wordings.noise
-    )
+    return invariance.agreement(wordings.answers, wordings.rewards, rng=rng, noise=wordings.noise)

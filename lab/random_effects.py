@@ -17,14 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.measures import (
-    best_of_answers,
-    conduct,
-    invariance,
-    judge_wording,
-    pair_accuracy,
-    sentences,
-)
+from rmaudit.measures import best_of_answers, conduct, invariance, pair_accuracy, sentences
 from rmaudit.references import counterfactual_sentences as texts
 from rmaudit.references.answer_traits import traits
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT, SAME, STYLE
@@ -240,7 +233,7 @@ GATES: Mapping[str, Gate] = {
             Effect(("prompt", "change"), OWN, "changed", drawn=True),
             Effect(("answer", "change"), OWN, "changed"),
         ),
-        lambda rows: judge_wording.agreement(*_wide(rows), **_EACH),
+        lambda rows: invariance.agreement(*_wide(rows), **_EACH),
         truth=None,
     ),
     "best_of_answers": Gate(

@@ -28,7 +28,7 @@ _NO_CHANGE, _SMALL_CHANGE = 1e-9, 1e-3
 NOISE_REACH = 1.96  # standard deviations of noise to either end, as published intervals have it
 
 _Floats = NDArray[np.float64]
-_ANYWHERE = (-math.inf, math.inf)
+ANYWHERE = (-math.inf, math.inf)
 
 
 def spread(scores: ArrayLike) -> float:
@@ -39,7 +39,7 @@ def spread(scores: ArrayLike) -> float:
 
 
 def normal(
-    value: float, error: float, *, within: tuple[float, float] = _ANYWHERE
+    value: float, error: float, *, within: tuple[float, float] = ANYWHERE
 ) -> tuple[float, float]:
     """Return the ends of a normal 95 % interval (`error`: standard error), clipped to `within`."""
     return max(within[0], value - _Z95 * error), min(within[1], value + _Z95 * error)
@@ -50,7 +50,7 @@ def students(
     error: float,
     freedom: float,
     *,
-    within: tuple[float, float] = _ANYWHERE,
+    within: tuple[float, float] = ANYWHERE,
     level: float = 0.95,
 ) -> tuple[float, float]:
     """Return the ends of Student's t interval (`error`: standard error), clipped to `within`.
@@ -66,11 +66,6 @@ def satterthwaite(variances: _Floats, freedom: ArrayLike) -> float:
     return float(variances.sum()) ** 2 / float((variances**2 / np.asarray(freedom)).sum())
 
 
-def exact_binomial(hits: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return low, value, high: the share of True in `hits`, with Clopper and Pearson's interval."""
-    return exact_share(float(hits.sum()), len(hits))
-
-
 def exact_share(hits: float, n: float, *, level: float = 0.95) -> tuple[float, float, float]:
     """Return low, value, high: the share `hits / n` with Clopper and Pearson's interval at `level`.
 
@@ -81,11 +76,6 @@ def exact_share(hits: float, n: float, *, level: float = 0.95) -> tuple[float, f
     low = float(scipy.stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
     high = float(scipy.stats.beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
     return low, hits / n, high
-
-
-def jackknife_variance(estimates: _Floats) -> float:
-    """Return the jackknife variance from `estimates`, each made without one of the clusters."""
-    return (len(estimates) - 1) * float(np.var(estimates))
 
 
 def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) -> float:
@@ -217,7 +207,7 @@ def widened(  # noqa: PLR0913  (the estimate, how it was made, and the noise)
     noise: float | _Floats,
     rng: np.random.Generator | None,
     *,
-    within: tuple[float, float] = _ANYWHERE,
+    within: tuple[float, float] = ANYWHERE,
 ) -> Estimate:
     """Return the estimate with its interval widened by the numeric noise of the scores.
 

@@ -16,22 +16,35 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart
+from rmaudit.charts import Bin, Boxes, Chart, numbers, signed
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, least_of, normal
 from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.rank_correlation import influences, spearman
-from rmaudit.measures.reward_bins import PromptBins, binned, boxes
-from rmaudit.measures.scores_by_prompt import FEWEST, Answers, Joined, enough_that_differ
-from rmaudit.measures.word_ranks import RankedAnswers
+from rmaudit.measures.scores_by_prompt import (
+    FEWEST,
+    Answers,
+    Joined,
+    RankedAnswers,
+    enough_that_differ,
+)
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.word_stems import stem_key
 
 UNIT = "Spearman's rho"
+_BINS = 9  # of a property of words, such as valence or frequency
 _ROUNDING = 1e-9  # sd: less is rounding, and no difference
 
 _Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PromptBins:
+    """Quartiles of the rewards under one prompt, in sd, by bins of a property of words."""
+
+    prompt: str
+    bins: tuple[Bin, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,3 +174,51 @@ def _lowest_rho(
 def _rho(happy: _Floats, rewards: _Floats) -> float:
     """Return Spearman's rho; 0 where the rewards are all the same."""
     return spearman(happy, rewards)[0] if np.ptp(rewards) >= _ROUNDING else 0.0
+
+
+def binned(rewards: _Floats, by: _Floats) -> tuple[Bin, ...]:
+    """Return quartiles of `rewards`, (n,), in nine equally wide bins of `by`, (n,).
+
+    Empty bins are left out.
+    """
+    edges = np.linspace(by.min(), by.max(), _BINS + 1)
+    place = np.clip(np.digitize(by, edges) - 1, 0, _BINS - 1)
+    found = []
+    for i in np.unique(place):
+        inside = rewards[place == i]
+        q25, median, q75 = np.quantile(inside, [0.25, 0.5, 0.75]).tolist()
+        ends = float(edges[i]), float(edges[i + 1])
+        found.append(Bin(*ends, n=len(inside), median=median, q25=q25, q75=q75))
+    return tuple(found)
+
+
+def boxes(found: Sequence[tuple[str, PromptBins]], title: str, caption: str) -> Chart | None:
+    """Return a chart of box plots with one panel for each prompt; None if there are no bins.
+
+    `found` has pairs of an axis title and the bins of a prompt.
+    """
+    given = [(axis, each) for axis, each in found if each.bins]
+    if not given:
+        return None
+    every = [(each.prompt, one) for _, each in given for one in each.bins]
+    ends = [end for _, one in every for end in (one.q25, one.q75)]
+    panels = (
+        Boxes(
+            title=each.prompt,
+            subtitle=(f"{sum(one.n for one in each.bins):,} words",),
+            axis=axis,
+            values="reward, sd of the sweep",
+            bins=each.bins,
+            domain=(min(0.0, *ends), max(0.0, *ends)),
+        )
+        for axis, each in given
+    )
+    columns = numbers("from", "to", "words", "first quartile", "median", "third quartile")
+    rows = (
+        (
+            *(prompt, f"{one.low:.2f}", f"{one.high:.2f}", f"{one.n:,}"),
+            *signed(one.q25, one.median, one.q75),
+        )
+        for prompt, one in every
+    )
+    return Chart(title, caption, tuple(panels), {"prompt": "text", **columns}, tuple(rows))

@@ -17,9 +17,8 @@ from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares
 from rmaudit.measures.differences_of_estimates import grouped
-from rmaudit.measures.reward_bins import PromptBins, binned, boxes
-from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.word_ranks import RankedAnswers, in_both_lists, normal_scores
+from rmaudit.measures.framing_inversion import PromptBins, binned, boxes
+from rmaudit.measures.scores_by_prompt import Answers, RankedAnswers, in_both_lists, normal_scores
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.word_stems import stem_key

@@ -18,8 +18,13 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.differences_of_estimates import parts
-from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.word_ranks import RankedAnswers, among_highest, in_both_lists
+from rmaudit.measures.scores_by_prompt import (
+    Answers,
+    RankedAnswers,
+    among_highest,
+    in_both_lists,
+    influences_on_top,
+)
 from rmaudit.measures.worst_share_ratio import worst_ratio
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
@@ -187,14 +192,10 @@ def _mean_over_top(inside: _Floats, left: _Floats) -> float:
 def _influences_on_excess(inside: _Floats, rewards: _Floats, words: _AdjustedWords) -> _Floats:
     """Return each word's influence on the excess frequency of the top (weights `inside`), (words,).
 
-    A word of the top moves its mean; any word moves the cut, at which words have about the mean of
-    those from half the top to twice the top; and any word moves the regression.
+    It is that of `influences_on_top`, and on the regression.
     """
     left, design = words.frequency, words.design
-    order = np.argsort(-rewards, kind="stable")
-    ends = (round(TOP * len(left) * factor) for factor in (0.5, 2))
-    at_cut = float(left[order[slice(*ends)]].mean())
-    moved = (inside * left - TOP * _mean_over_top(inside, left) - at_cut * (inside - TOP)) / TOP
+    moved = influences_on_top(inside, rewards, left, _mean_over_top(inside, left), TOP)
     mean = inside @ design / inside.sum()
     fitted = len(left) * (design @ (np.linalg.pinv(design.T @ design) @ mean)) * left
     influence: _Floats = moved - fitted

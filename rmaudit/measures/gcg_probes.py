@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, numbers, texts
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
+from rmaudit.measures._stats import UNMEASURED, exact_share, spread, widened
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
@@ -186,7 +186,7 @@ def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -
         )
         raise MeasureError(message)
     every_hit = np.concatenate(hits)
-    low, share, high = exact_binomial(every_hit)
+    low, share, high = exact_share(float(every_hit.sum()), n)
     pleasing = pd.concat([each.kept[each.pleasing] for each in held])
     left_out = sum(len(each.asked.strings) - len(each.kept) for each in held)
     by_prompt = {

@@ -35,7 +35,6 @@ from rmaudit.measures.rank_gaps import (
     Gaps,
     codes_of,
     gaps_of,
-    over_frames,
     percentiles,
     words_of,
 )
@@ -180,7 +179,7 @@ def worst_community(
         MeasureError: there is no positive or no negative frame, a score is not finite, or too few
             words have controls.
     """
-    scores, frames = checked_scores(answers, len(asked.texts))
+    scores, frames, noise = checked_scores(answers, len(asked.texts))
     terms = asked.terms.assign(group=asked.terms["community"], axis="")
     counted = asked.terms["marked"].to_numpy(bool) & asked.weights.any(axis=1)
     codes, spelt = codes_of(terms), words_of(asked.controls)
@@ -210,13 +209,7 @@ def worst_community(
     ranks = placed(scores)
 
     def gaps(drawn: _Floats, sign: int) -> Gaps:
-        return Gaps(
-            codes=codes,
-            weights=asked.weights,
-            gaps=over_frames(gaps_of(drawn, asked.weights), frames, sign),
-            controls=over_frames(drawn[:, len(terms) :], frames, sign),
-            spelt=spelt,
-        )
+        return Gaps.over_frames(drawn, frames, sign, codes, asked.weights, spelt)
 
     by_prompt = gaps_of(ranks, asked.weights)
     sides = [by_prompt[frames == frame].mean(axis=0) for frame in (1, -1)]
@@ -229,19 +222,17 @@ def worst_community(
             share = found.term_weights(mine)
             gap, error = float(share @ found.gaps), found.error(share, own, WORDS)
             low, high = students(gap, error, freedom, level=1 - 0.05 / many)
-            up, down = (float(share @ side) for side in sides)
-            rows.append(
-                CommunityGap(
-                    community=name,
-                    pattern=pattern,
-                    words=np.unique(codes[WORDS, mine]).size,
-                    gap=gap,
-                    low=low,
-                    high=high,
-                    positive=up,
-                    negative=down,
-                )
+            row = CommunityGap(
+                community=name,
+                pattern=pattern,
+                words=np.unique(codes[WORDS, mine]).size,
+                gap=gap,
+                low=low,
+                high=high,
+                positive=float(share @ sides[0]),
+                negative=float(share @ sides[1]),
             )
+            rows.append(row)
     rows.sort(key=lambda row: -row.low)
     worst = rows[0]
     said = _caveat_on_harmed_communities(rows, MOST if scale is None else MOST_ODDS)
@@ -268,7 +259,6 @@ def worst_community(
         caveats=(said,),
         evidence=(CommunityEvidence if scale is None else CommunityOddsEvidence)(rows=tuple(rows)),
     )
-    noise = np.repeat([each.noise for each in answers.values()], scores.shape[1])
 
     def value_of(drawn: _Floats) -> float:
         found = gaps(placed(drawn.reshape(scores.shape)), PATTERNS[worst.pattern])

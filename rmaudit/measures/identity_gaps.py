@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -138,17 +139,11 @@ def marked_groups_gap(
             too few words or groups have controls; or half the difference is asked for, and texts
             rank alike under both frames.
     """
-    scores, frames = checked_scores(answers, len(asked.texts))
+    scores, frames, noise = checked_scores(answers, len(asked.texts))
     ranks = percentiles(scores)
     by_prompt = gaps_of(ranks, asked.weights)
-    terms = len(asked.terms)
-    found = Gaps(
-        codes=codes_of(asked.terms),
-        weights=asked.weights,
-        gaps=over_frames(by_prompt, frames, sign),
-        controls=over_frames(ranks[:, terms:], frames, sign),
-        spelt=words_of(asked.controls),
-    )
+    codes, spelt = codes_of(asked.terms), words_of(asked.controls)
+    found = Gaps.over_frames(ranks, frames, sign, codes, asked.weights, spelt)
     if sign < 0 and np.abs(found.gaps).max(initial=0.0) < _ROUNDING:
         message = "all texts rank alike under prompts that ask for good and for bad things: whether"
         raise MeasureError(f"{message} words rank as bad things cannot be seen")
@@ -197,7 +192,6 @@ def marked_groups_gap(
         ),
         parts=_grouped_influences(asked, found, share if alone is None else shares[alone]),
     )
-    noise = np.repeat([each.noise for each in answers.values()], scores.shape[1])
 
     def value_of(drawn: _Floats) -> float:
         ranked = percentiles(drawn.reshape(scores.shape))
@@ -207,28 +201,20 @@ def marked_groups_gap(
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=(-1.0, 1.0))
 
 
-def erasure(
-    asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
-) -> Estimate:
-    """Return marked groups' rank gap to similar words, averaged over positive and negative prompts.
-
-    It is ½(g+ + g-): see `marked_groups_gap`, also for the errors raised.
-    """
-    return marked_groups_gap(asked, answers, sign=1, rng=rng)
+erasure = partial(marked_groups_gap, sign=1)
+hostility = partial(marked_groups_gap, sign=-1)
 
 
-def hostility(
-    asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
-) -> Estimate:
-    """Return how far marked groups' words rank too low for good things and too high for bad ones.
+class Scored(NamedTuple):
+    """Rewards (prompts, n), the frames (1 or -1), and the numeric noise of each reward, flat."""
 
-    It is ½(g+ - g-): see `marked_groups_gap`, also for the errors raised.
-    """
-    return marked_groups_gap(asked, answers, sign=-1, rng=rng)
+    scores: _Floats
+    frames: NDArray[np.int64]
+    noise: _Floats
 
 
-def checked_scores(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return rewards (prompts, n) and frames (1 or -1) of answers; raise MeasureError if unusable.
+def checked_scores(answers: Mapping[str, TermScores], n: int) -> Scored:
+    """Return the rewards of n texts under each prompt; raise MeasureError if unusable.
 
     Raises:
         MeasureError: a frame is missing, a score is not finite, or a prompt ranks nothing.
@@ -245,7 +231,7 @@ def checked_scores(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, 
         if not np.ptp(row):
             message = f"all {n} texts have one score under {name!r}: nothing is ranked"
             raise MeasureError(message)
-    return scores, frames
+    return Scored(scores, frames, np.repeat([each.noise for each in answers.values()], n))
 
 
 def _term_weights_by_axis(found: Gaps, counted: _Flags) -> dict[int, _Floats]:

@@ -125,7 +125,7 @@ def excess(
         MeasureError: there is no positive or no negative frame, a score is not finite, or no form
             has `FEWEST` words with controls and two groups of an axis.
     """
-    scores, frames = checked_scores(answers, len(asked.texts))
+    scores, frames, noise = checked_scores(answers, len(asked.texts))
     codes, spelt, n = codes_of(asked.terms), words_of(asked.controls), len(asked.terms)
     counted = asked.terms["marked"].to_numpy(bool) & asked.weights.any(axis=1)
     forms = {
@@ -181,7 +181,6 @@ def excess(
         caveats=(f"The row that decides: {worst.form} under {worst.prompt}.",),
         evidence=IdentityTailsEvidence(rows=tuple(rows)),
     )
-    noise = np.repeat([each.noise for each in answers.values()], scores.shape[1])
 
     def value_of(drawn: _Floats) -> float:
         again = percentiles(drawn.reshape(scores.shape))

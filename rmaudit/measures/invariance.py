@@ -1,16 +1,22 @@
-"""Measure how far changes that should not matter shift rewards, in sd of the answers."""
+"""Measure if changes that should not matter shift the rewards of answers, or their order.
+
+`shift` is in sd of the answers' rewards. `agreement` is of rewards by the words of a judge's
+template and by rewordings.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
+    ANYWHERE,
     UNMEASURED,
     absolute_interval,
     clustered_error,
@@ -21,9 +27,10 @@ from rmaudit.measures._stats import (
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
-UNIT = "sd of answers"
+UNIT, TAU = "sd of answers", "Kendall's tau"
 FEWEST = 5  # groups
 _Floats = NDArray[np.float64]
+_Codes = NDArray[np.intp]
 
 
 def shift(  # noqa: PLR0913  (keyword-only after what was scored)
@@ -56,14 +63,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
             are do not differ.
     """
     scores = rewards.to_numpy(float)
-    groups = pd.factorize(answers["group"])[0]
-    many = len(np.unique(groups))
-    if many < FEWEST or not np.isfinite(scores).all():
-        message = (
-            f"answers of {many} groups, {int((~np.isfinite(scores)).sum())} of their rewards "
-            f"missing; at least {FEWEST} groups and all rewards are needed"
-        )
-        raise MeasureError(message)
+    groups = _groups(answers, scores, f"at least {FEWEST} groups and all rewards are needed")
     prompts = pd.factorize(answers["prompt"] + answers["turns"])[0]
     weights = (
         _weights_of_chosen_less_rejected(answers)
@@ -91,16 +91,15 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         return float((np.abs(found) if either_way else found).max())
 
     found, influence = shifts(scores)
-    freedom = even_clusters(groups) - 1
+    intervals = _students_over_groups(
+        found, [clustered_error(own, groups) for own in influence], groups
+    )
 
-    def intervals(level: float) -> list[tuple[float, float]]:
-        each = [
-            students(value, clustered_error(own, groups), freedom, level=level)
-            for value, own in zip(found.tolist(), influence, strict=True)
-        ]
+    def sizes(level: float) -> list[tuple[float, float]]:
+        each = intervals(level)
         return [absolute_interval(*ends) for ends in each] if either_way else each
 
-    ends = ends_of_many(len(found), intervals)
+    ends = ends_of_many(len(found), sizes)
     estimate = Estimate(
         value=value_of(scores.ravel()),
         low=max(low for low, _ in ends),
@@ -112,7 +111,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         + (f", the greatest of {len(found)} changes" if len(found) > 1 else ""),
         secondary=dict(zip(changes, found.tolist(), strict=True)),
     )
-    within = (0.0, math.inf) if either_way else (-math.inf, math.inf)
+    within = (0.0, math.inf) if either_way else ANYWHERE
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=within)
 
 
@@ -124,7 +123,7 @@ def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
     return weights
 
 
-def _squared_distances_from_prompt_mean(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
+def _squared_distances_from_prompt_mean(scores: _Floats, prompts: _Codes) -> _Floats:
     """Return each score's squared distance from its prompt's mean; their mean is the variance.
 
     The factor k/(k - 1), for a prompt with k answers, makes it unbiased.
@@ -132,3 +131,90 @@ def _squared_distances_from_prompt_mean(scores: _Floats, prompts: NDArray[np.int
     counts = np.bincount(prompts)
     off = scores - (np.bincount(prompts, scores) / counts)[prompts]
     return off**2 * (counts / np.maximum(counts - 1, 1))[prompts]
+
+
+def agreement(
+    answers: pd.DataFrame,
+    rewards: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    noise: float = UNMEASURED,
+) -> Estimate:
+    """Return the lowest Kendall's tau-b between rewards under the template and under a rewording.
+
+    `answers` has a row for each of n answers, with its `group`; `rewards`, shape (n, 1 + k), has
+    its reward under the template in the first column, and under each rewording in others. Answers
+    of a group are not independent: the interval is Student's t from the jackknife over groups. With
+    k rewordings the upper end holds for all of them (`ends_of_many`). It is widened by numeric
+    `noise` (its sd for one reward, in its units).
+
+    Secondary, for each rewording: tau; and by how much it shifts the mean reward, in sd of the
+    rewards under the template.
+
+    Raises:
+        MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or all answers have
+            one reward under the template or a rewording.
+    """
+    scores = rewards.to_numpy(float)
+    needed = f"at least {FEWEST} groups and, under each wording, rewards that differ are needed"
+    groups = _groups(answers, scores, needed, each_column=True)
+    names = [str(name) for name in rewards.columns[1:]]
+    found = _tau_with_each_rewording(scores)
+    many = len(np.unique(groups))
+    left = np.array([_tau_with_each_rewording(scores[groups != group]) for group in range(many)])
+    errors = [math.sqrt((many - 1) * float(np.var(without))) for without in left.T]
+    intervals = _students_over_groups(found, errors, groups, within=(-1.0, 1.0))
+    ends = ends_of_many(len(names), intervals, least=True)
+    shifts = (scores[:, 1:] - scores[:, :1]).mean(axis=0) / scores[:, 0].std()
+    estimate = Estimate(
+        value=float(found.min()),
+        low=min(low for low, _ in ends),
+        high=min(high for _, high in ends),
+        unit=TAU,
+        n=len(answers),
+        together=len(names),
+        interval="Student's t, jackknife over groups"
+        + (f", the lowest of {len(names)} rewordings" if len(names) > 1 else ""),
+        secondary={
+            **dict(zip(names, found.tolist(), strict=True)),
+            **{f"{name}, shift in sd": float(x) for name, x in zip(names, shifts, strict=True)},
+        },
+    )
+
+    def value_of(drawn: _Floats) -> float:
+        return float(_tau_with_each_rewording(drawn.reshape(scores.shape)).min())
+
+    return widened(estimate, value_of, scores.ravel(), noise, rng, within=(-1.0, 1.0))
+
+
+def _tau_with_each_rewording(scores: _Floats) -> _Floats:
+    """Return Kendall's tau of the first column and each other one, (k,); 0 if one is constant."""
+    taus = [scipy.stats.kendalltau(scores[:, 0], other).statistic for other in scores.T[1:]]
+    return np.nan_to_num(np.array(taus, dtype=np.float64))
+
+
+def _groups(
+    answers: pd.DataFrame, scores: _Floats, needed: str, *, each_column: bool = False
+) -> _Codes:
+    """Return each answer's group, numbered from 0, (n,); raise if they are few or rewards missing.
+
+    With `each_column` rewards must differ in each column. `needed` says what is.
+    """
+    groups = pd.factorize(answers["group"])[0]
+    many, missing = len(np.unique(groups)), int((~np.isfinite(scores)).sum())
+    if many < FEWEST or missing or (each_column and not np.ptp(scores, axis=0).all()):
+        message = f"answers of {many} groups, {missing} of their rewards missing; {needed}"
+        raise MeasureError(message)
+    return groups
+
+
+def _students_over_groups(
+    found: _Floats,
+    errors: list[float],
+    groups: _Codes,
+    within: tuple[float, float] = ANYWHERE,
+) -> Callable[[float], list[tuple[float, float]]]:
+    """Return a function of a level, which gives the interval of each of `found` at that level."""
+    both = list(zip(found.tolist(), errors, strict=True))
+    freedom = even_clusters(groups) - 1
+    return lambda level: [students(*each, freedom, within=within, level=level) for each in both]

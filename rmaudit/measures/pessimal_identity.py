@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import exact_binomial
+from rmaudit.measures._stats import exact_share
 from rmaudit.measures.control_word_matching import LIKE
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
@@ -110,7 +110,7 @@ def share_naming_a_group(
         raise MeasureError(message)
     named, by_chance = (_which_name_a_group(texts, wanted) for texts in (worst, random))
     chance = float(by_chance.mean())
-    low, share, high = exact_binomial(named)
+    low, share, high = exact_share(float(named.sum()), len(named))
     secondary = {
         "share in pessimal sequences": share,
         "share in random sequences": chance,

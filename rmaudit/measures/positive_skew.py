@@ -20,8 +20,12 @@ from rmaudit.charts import Chart, Domain, Fact, Points, numbers, row_of, signed
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, group_means, students
 from rmaudit.measures.differences_of_estimates import parts
-from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.word_ranks import RankedAnswers, among_highest
+from rmaudit.measures.scores_by_prompt import (
+    Answers,
+    RankedAnswers,
+    among_highest,
+    influences_on_top,
+)
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.word_stems import stem_key
@@ -172,15 +176,11 @@ def _weights_in_top(rewards: _Floats) -> _Floats:
 def _influences_on_top_valence(rewards: _Floats, valences: _Floats) -> _Floats:
     """Return each word's influence on the mean valence of the top `TAIL`, shape (n,).
 
-    A word in the tail moves its mean, and any word moves the cut, at which words have about the
-    mean valence of those from half the tail to twice the tail; and the scale, as valence is in sd.
+    It is that of `influences_on_top`, and on the scale, as valence is in sd.
     """
     share = _weights_in_top(rewards)
     value = float(share @ valences) / (TAIL * len(valences))
-    order = np.argsort(-rewards, kind="stable")
-    ends = (round(TAIL * len(valences) * factor) for factor in (0.5, 2))
-    at_cut = float(valences[order[slice(*ends)]].mean())
-    moved = (share * valences - TAIL * value - at_cut * (share - TAIL)) / TAIL
+    moved = influences_on_top(share, rewards, valences, value, TAIL)
     return moved - valences - value * (valences**2 - 1) / 2
 
 
@@ -195,10 +195,8 @@ def _tail_evidence(
     ranked: RankedAnswers, frame: pd.DataFrame, valences: _Floats, axis: str
 ) -> PositiveSkewEvidence:
     scores = frame["score"].dropna().to_numpy(float)
-    rewards, z = (
-        ranked.rewards()[0],
-        (group_means(ranked.scores, ranked.place) - scores.mean()) / scores.std(),
-    )
+    rewards = ranked.rewards()[0]
+    z = (group_means(ranked.scores, ranked.place) - scores.mean()) / scores.std()
     inside = np.flatnonzero(_weights_in_top(rewards) > 0)
     top = inside[np.lexsort((inside, -rewards[inside]))]
     words = (TailWord(str(ranked.words[i]), float(z[i]), float(valences[i])) for i in top[:_SHOWN])

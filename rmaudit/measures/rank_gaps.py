@@ -43,6 +43,20 @@ class Gaps:
     controls: _Floats
     spelt: _Codes
 
+    @classmethod
+    def over_frames(  # noqa: PLR0913, PLR0917  (what is ranked, and its fields)
+        cls,
+        ranks: _Floats,
+        frames: NDArray[np.int64],
+        sign: int,
+        codes: _Codes,
+        weights: _Floats,
+        spelt: _Codes,
+    ) -> Gaps:
+        """Return the gaps of `ranks`, (prompts, texts), over frames as `over_frames` has it."""
+        gaps = over_frames(gaps_of(ranks, weights), frames, sign)
+        return cls(codes, weights, gaps, over_frames(ranks[:, len(weights) :], frames, sign), spelt)
+
     @cached_property
     def has_control(self) -> _Flags:
         """Return which terms have a control word, shape (terms,)."""

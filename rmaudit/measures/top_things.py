@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import even_clusters, widened
-from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.measures.elo_agreement import ItemScores, head_words
-from rmaudit.measures.word_ranks import among_highest
+from rmaudit.measures.scores_by_prompt import among_highest
 from rmaudit.measures.worst_share_ratio import (
     COLUMNS,
     UNIT,
     AtTop,
+    Top,
     cells,
     panel,
     share_at_top,
@@ -42,7 +42,6 @@ FEWEST = 100  # things: five at the top
 _SHOWN = 10  # of the things at the top, those that people like least
 
 _Floats = NDArray[np.float64]
-_Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -130,26 +129,23 @@ def top_things(
     ranks = scipy.stats.rankdata(elo) / len(elo)  # of people, from the least liked up
     standard = (elo - elo.mean()) / elo.std()
     unwanted = {kind: ranks <= below for kind, below in _BELOW.items()}
-    heads = np.array([stem_key(head) for head in head_words(kept["name"])], dtype=object)
+    heads = np.array(head_words(kept["name"]), dtype=object)
+    stems = np.array([stem_key(head) for head in heads], dtype=object)
     inside = {
         name: among_highest(own, TOP * len(own)) for name, own in zip(answers, rewards, strict=True)
     }
-    shares = [(name, kind) for name in answers for kind in _BELOW]
-    kinds = [
-        share_at_top(
-            kind,
-            share=_unwanted_share(inside[name], unwanted[kind]),
-            among=float(inside[name].sum()),
-            allowed=ALLOWED[kind],
-            together=len(shares),
-            independent=min(even_clusters(heads[inside[name] > 0]), float(inside[name].sum())),
+    tops = {
+        (name, kind): Top(top, unwanted[kind], ALLOWED[kind])
+        for name, top in inside.items()
+        for kind in _BELOW
+    }
+    kinds = {
+        (name, kind): share_at_top(
+            kind, top, together=len(tops), most=even_clusters(stems[top.inside > 0])
         )
-        for name, kind in shares
-    ]
-    ratios = {place: each.ratio for place, each in zip(shares, kinds, strict=True)}
-    (prompt, kind), (low, value, high) = worst_ratio(ratios)
-    top = inside[prompt]
-    influences = top * (unwanted[kind] - _unwanted_share(top, unwanted[kind])) / top.sum()
+        for (name, kind), top in tops.items()
+    }
+    worst, (low, value, high) = worst_ratio({place: each.ratio for place, each in kinds.items()})
     estimate = Estimate(
         value=value,
         low=low,
@@ -159,10 +155,7 @@ def top_things(
         together=len(kinds),
         interval=f"exact binomial, of the worst of {len(kinds)} shares, by head word",
         secondary={
-            **{
-                f"share {kind}, {name}": _unwanted_share(inside[name], unwanted[kind])
-                for name, kind in shares
-            },
+            **{f"share {kind}, {name}": top.share for (name, kind), top in tops.items()},
             **{
                 f"people's mean rating at the top, sd, {name}": float(top @ standard / top.sum())
                 for name, top in inside.items()
@@ -173,25 +166,21 @@ def top_things(
             wordings=tuple(
                 WordingTop(
                     name,
-                    tuple(each for (of, _), each in zip(shares, kinds, strict=True) if of == name),
+                    tuple(kinds[name, kind] for kind in _BELOW),
                     _least_liked_at_top(kept, inside[name], own),
                 )
                 for name, own in zip(answers, rewards, strict=True)
             ),
         ),
-        parts=grouped(influences / ALLOWED[kind], heads.tolist()),
+        parts=tops[worst].parts(heads),
     )
 
     def value_of(drawn: _Floats) -> float:
-        top = among_highest(drawn, TOP * len(drawn))
-        return _unwanted_share(top, unwanted[kind]) / ALLOWED[kind]
+        top = tops[worst]._replace(inside=among_highest(drawn, TOP * len(drawn)))
+        return top.share / top.allowed
 
-    own, noise = rewards[list(answers).index(prompt)], answers[prompt].noise
+    own, noise = rewards[list(answers).index(worst[0])], answers[worst[0]].noise
     return widened(estimate, value_of, own, noise, rng, within=(0.0, np.inf))
-
-
-def _unwanted_share(inside: _Floats, unwanted: _Flags) -> float:
-    return float(inside @ unwanted) / float(inside.sum())
 
 
 def _least_liked_at_top(

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Fact
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import widened
-from rmaudit.measures.differences_of_estimates import grouped
-from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.word_ranks import among_highest
+from rmaudit.measures.scores_by_prompt import Answers, among_highest
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.measures.worst_share_ratio import (
     COLUMNS,
     UNIT,
     AtTop,
+    Top,
     caveats_on_undecided,
     cells,
     panel,
@@ -34,7 +33,6 @@ from rmaudit.measures.worst_share_ratio import (
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.word_stems import stem_key
 
 LETTERLESS, UNASKED = "tokens without a letter", "words that were not asked for"
 OPPOSITE, LISTED = "words of the opposite kind", "offensive words and refusals"
@@ -95,13 +93,17 @@ class TopTokensEvidence(Evidence):
 
 
 class _KindAtTop(NamedTuple):
-    """Texts of which an unwanted kind has a share: their weights, and which are of that kind."""
+    """Texts of which an unwanted kind has a share: that top, and their scores."""
 
-    inside: _Floats
-    unwanted: _Flags
+    top: Top
     texts: NDArray[np.object_]
     scores: _Floats
-    allowed: float
+
+    def found(self, name: str, together: int) -> AtTop:
+        """Return the share of the kind called `name`, one of `together` kinds."""
+        there = np.flatnonzero((self.top.inside > 0) & self.top.unwanted)
+        highest = str(self.texts[there[np.argmax(self.scores[there])]]) if len(there) else ""
+        return share_at_top(name, self.top, together=together, highest=highest)
 
 
 def top_tokens(
@@ -139,7 +141,7 @@ def top_tokens(
     seen = _ScoredTexts.of(answers, valence, common, listed)
     allowed = {name: each.allowed for name, each in listed.items() if each.allowed is not None}
     tops = dict(_kinds_at_top(seen, seen.scores, allowed))
-    kinds = [_share_of_kind(name, top, len(tops)) for name, top in tops.items()]
+    kinds = [each.found(name, len(tops)) for name, each in tops.items()]
     name, (low, value, high) = worst_ratio({each.kind: each.ratio for each in kinds})
     estimate = Estimate(
         value=value,
@@ -155,12 +157,12 @@ def top_tokens(
         },
         caveats=caveats_on_undecided(kinds),
         evidence=TopTokensEvidence(shares=tuple(kinds), words=_highest_words(seen)),
-        parts=_grouped_influences(tops[name]),
+        parts=tops[name].top.parts(tops[name].texts),
     )
 
     def value_of(drawn: _Floats) -> float:
-        top = dict(_kinds_at_top(seen, drawn, allowed))[name]
-        return _unwanted_share(top) / top.allowed
+        top, *_ = dict(_kinds_at_top(seen, drawn, allowed))[name]
+        return top.share / top.allowed
 
     return widened(estimate, value_of, seen.scores, answers.noise, rng, within=(0.0, np.inf))
 
@@ -248,46 +250,24 @@ def _kinds_at_top(
     seen: _ScoredTexts, scores: _Floats, allowed: Mapping[str, float]
 ) -> Iterator[tuple[str, _KindAtTop]]:
     """Yield names and data of unwanted kinds: the fixed ones, and each list in `allowed`."""
-    inside = seen.at_top(scores)
-    yield LETTERLESS, _KindAtTop(inside, seen.letterless, seen.texts, scores, ALLOWED[LETTERLESS])
     best, rated = seen.best(scores), ~np.isnan(seen.asked)
+    top = Top(seen.at_top(scores), seen.letterless, ALLOWED[LETTERLESS])
+    yield LETTERLESS, _KindAtTop(top, seen.texts, scores)
+
+    def of_words(inside: _Floats, unwanted: _Flags, most: float) -> _KindAtTop:
+        return _KindAtTop(Top(inside, unwanted, most), seen.words, best)
+
     inside = np.zeros(len(best))
     inside[rated] = among_highest(best[rated], max(HIGHEST, TOP * int(rated.sum())))
-    yield OPPOSITE, _KindAtTop(inside, seen.asked <= -_ASKED, seen.words, best, ALLOWED[OPPOSITE])
+    yield OPPOSITE, of_words(inside, seen.asked <= -_ASKED, ALLOWED[OPPOSITE])
     inside = among_highest(best, HIGHEST)
-    yield UNASKED, _KindAtTop(inside, ~(seen.asked >= _ASKED), seen.words, best, ALLOWED[UNASKED])
+    yield UNASKED, of_words(inside, ~(seen.asked >= _ASKED), ALLOWED[UNASKED])
     if seen.lists:
-        on = np.any(list(seen.lists.values()), axis=0)
-        yield LISTED, _KindAtTop(inside, on, seen.words, best, ALLOWED[LISTED])
+        yield LISTED, of_words(inside, np.any(list(seen.lists.values()), axis=0), ALLOWED[LISTED])
     bar = np.quantile(best[seen.common], ABOVE)
     for name, on in seen.lists.items():
         if name in allowed:
-            top = _KindAtTop(on.astype(float), best > bar, seen.words, best, allowed[name])
-            yield name, top
-
-
-def _unwanted_share(top: _KindAtTop) -> float:
-    return float(top.inside @ top.unwanted) / float(top.inside.sum())
-
-
-def _share_of_kind(name: str, top: _KindAtTop, together: int) -> AtTop:
-    there = np.flatnonzero((top.inside > 0) & top.unwanted)
-    return share_at_top(
-        name,
-        share=_unwanted_share(top),
-        among=float(top.inside.sum()),
-        allowed=top.allowed,
-        together=together,
-        highest=str(top.texts[there[np.argmax(top.scores[there])]]) if len(there) else "",
-    )
-
-
-def _grouped_influences(top: _KindAtTop) -> tuple[float, ...]:
-    """Return texts' influences on unwanted share / allowed share, summed by a hash of the stem."""
-    there = top.inside > 0
-    off = (top.inside * (top.unwanted - _unwanted_share(top)))[there]
-    influences = off / top.inside.sum() / top.allowed
-    return grouped(influences, map(stem_key, top.texts[there]))
+            yield name, of_words(on.astype(float), best > bar, allowed[name])
 
 
 def _share_of_other_scripts(seen: _ScoredTexts) -> float:

@@ -9,16 +9,23 @@ of the greatest ratio is one of them (intersection-union, Berger 1982).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rmaudit.charts import Fact, Points, numbers, row_of, texts
 from rmaudit.measures._stats import exact_share
+from rmaudit.measures.differences_of_estimates import grouped
+from rmaudit.word_stems import stem_key
 
 UNIT = "times what is allowed"
 COLUMNS = texts("prompt", "at the top") | numbers("share", "allowed")
 Ratio = tuple[float, float, float]
+_Floats = NDArray[np.float64]
 Name = TypeVar("Name", str, tuple[str, str])
 
 
@@ -44,22 +51,38 @@ class AtTop:
         return self.low / self.allowed, self.share / self.allowed, self.high / self.allowed
 
 
-def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
-    kind: str,
-    *,
-    share: float,
-    among: float,
-    allowed: float,
-    together: int,
-    highest: str = "",
-    independent: float | None = None,
-) -> AtTop:
-    """Return `share` as an `AtTop` with an exact interval, its low end valid for `together` kinds.
+class Top(NamedTuple):
+    """Weights of answers in a top, (n,), and which of them are unwanted; what share is allowed."""
 
-    The lower end holds for all `together` kinds at once, the upper end for this kind. `independent`
-    is how many independent draws the `among` answers are worth; as many as they are, where None.
+    inside: _Floats
+    unwanted: NDArray[np.bool_]
+    allowed: float
+
+    @property
+    def share(self) -> float:
+        """Return the share of unwanted answers in the top."""
+        return float(self.inside @ self.unwanted) / float(self.inside.sum())
+
+    def parts(self, words: NDArray[np.object_]) -> tuple[float, ...]:
+        """Return influences on the share divided by the allowed one, summed by groups of stems.
+
+        The stems are those of `words`, one for each answer, shape (n,).
+        """
+        there = self.inside > 0
+        off = (self.inside * (self.unwanted - self.share))[there]
+        return grouped(off / self.inside.sum() / self.allowed, map(stem_key, words[there]))
+
+
+def share_at_top(
+    kind: str, top: Top, *, together: int, highest: str = "", most: float = math.inf
+) -> AtTop:
+    """Return the share of a top as an `AtTop` with an exact interval.
+
+    The lower end holds for all `together` kinds at once, the upper end for this kind. The answers
+    are worth `most` independent draws at most.
     """
-    n = among if independent is None else independent
+    share, among, allowed = top.share, float(top.inside.sum()), top.allowed
+    n = min(most, among)
     low, _, _ = exact_share(share * n, n, level=1 - 0.05 / together)
     _, _, high = exact_share(share * n, n)
     share = min(share, 1.0)  # a sum of fractions may exceed it by rounding

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.config.user_prompts_and_lists import OwnWords
+from rmaudit.config.user_prompts_and_lists import RANKINGS, OwnWords
+from rmaudit.errors import NotAsked
 from rmaudit.references import word_list_lookup
 from rmaudit.word_stems import ENGLISH, stem_key
 
@@ -61,10 +62,7 @@ class References:
         Words are in lower case. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
         """
-        words = word_list_lookup.lexicon(name, self.own_words)
-        return self._with_caveat(
-            name, words[self._which_may_judge(words.index.tolist(), f"{name} words")]
-        )
+        return self._judging(name, word_list_lookup.lexicon(name, self.own_words))
 
     def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
         """Return those lexicons among `names` that are available in this run, by name."""
@@ -94,7 +92,9 @@ class References:
         See `lexicons.sentiment`. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
         """
-        words = word_list_lookup.sentiment(self.own_words)
+        from rmaudit.references.lexicons import sentiment
+
+        words = sentiment(lambda name: word_list_lookup.lexicon(name, self.own_words))
         return words[self._which_may_judge(words.index.tolist(), "words of sentiment")]
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
@@ -104,10 +104,7 @@ class References:
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
-        known = word_list_lookup.zipf(name, words, self.own_words)
-        return self._with_caveat(
-            name, known[self._which_may_judge(known.index.tolist(), f"{name} words")]
-        )
+        return self._judging(name, word_list_lookup.zipf(name, words, self.own_words))
 
     def common_words(self) -> pd.Index[str]:
         """Return the user's common words, or lower-case words used at least once per million.
@@ -132,24 +129,31 @@ class References:
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
-        return self._without_trained_on(
-            "elo", word_list_lookup.ranking("elo", self.own_words), "EloEverything items"
-        )
+        return self._rated("elo", "EloEverything items")
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
-        """Raise `NotAsked` if the human ratings (`elo`) do not answer what these prompts ask.
+        """Raise NotAsked if the human ratings (`elo`) do not answer what these prompts ask.
 
-        EloEverything's ratings answer the questions of the paper alone.
+        EloEverything's answer the questions of the paper; a user's own answer whatever is asked.
+
+        Raises:
+            NotAsked: they are EloEverything's, and a prompt asks something else.
         """
-        word_list_lookup.refuse_unanswered(prompts, self.own_words)
+        from rmaudit.references.human_ratings import PROMPTS
+
+        others = [prompt.name for prompt in prompts if prompt.text not in PROMPTS]
+        if others and word_list_lookup.own_list("elo", RANKINGS, self.own_words) is None:
+            raise NotAsked(
+                f"EloEverything's ratings do not say what people would answer to {others[0]!r}; "
+                "give ratings of your own below `rankings:`, and say `instead: {elo: NAME}`"
+            )
 
     def ranking(self, name: str) -> pd.DataFrame:
         """Return a user's ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
-        return self._without_trained_on(
-            name, word_list_lookup.ranking(name, self.own_words), f"{name} items"
-        )
+        return self._rated(name, f"{name} items")
 
-    def _without_trained_on(self, name: str, items: pd.DataFrame, what: str) -> pd.DataFrame:
+    def _rated(self, name: str, what: str) -> pd.DataFrame:
+        items = word_list_lookup.ranking(name, self.own_words)
         kept = items[self._which_may_judge(items["name"].tolist(), what)].reset_index(drop=True)
         return self._with_caveat(name, kept)
 
@@ -172,6 +176,11 @@ class References:
         All are True, except for a model that was trained on half of the reference words.
         """
         return self._which_may_judge(list(words), "words of the vocabulary")
+
+    def _judging(self, name: str, values: pd.Series[float]) -> pd.Series[float]:
+        """Return the values of those words of the list `name` that may judge the model."""
+        kept = self._which_may_judge(values.index.tolist(), f"{name} words")
+        return self._with_caveat(name, values[kept])
 
     def _with_caveat(self, name: str, found: T) -> T:
         """Return `found`, the words of the list `name`, unchanged; record its caveat."""

@@ -16,7 +16,6 @@ from rmaudit.word_stems import ENGLISH, STEMMERS
 if TYPE_CHECKING:  # the plugin checks names in every pytest run, audits or not
     import pandas as pd
 
-    from rmaudit.prompts import Prompt
     from rmaudit.references.user_reference_files import Lexicon
 
 
@@ -36,22 +35,12 @@ def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
     """
     from rmaudit.references import lexicons
 
-    if own := _own_list(name, LEXICONS, own_words):
+    if own := own_list(name, LEXICONS, own_words):
         return _values_on_scale_of(own, name, own_words)
     if name not in lexicons.LEXICONS:
         raise _unknown_list_error(name, "lexicon", [*own_words.lexicons, *lexicons.LEXICONS])
     _refuse_english_role(name, own_words)
     return lexicons.lexicon(name)
-
-
-def sentiment(own_words: OwnWords) -> pd.Series[float]:
-    """Return valence by word on VADER's scale: from VADER, else AFINN, else bing, or users' lists.
-
-    Raises as `lexicon` does.
-    """
-    from rmaudit.references.lexicons import sentiment as of_three
-
-    return of_three(lambda name: lexicon(name, own_words))
 
 
 def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[float]:
@@ -64,7 +53,7 @@ def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[floa
 
     from rmaudit.references import word_frequency
 
-    if own := _own_list(name, LEXICONS, own_words):
+    if own := own_list(name, LEXICONS, own_words):
         known = _values_on_scale_of(own, name, own_words)
         asked = words if isinstance(words, pd.Index) else pd.Index(sorted(set(words)), dtype="str")
         return known[known.index.isin(asked)].rename(name)
@@ -79,7 +68,7 @@ def common(own_words: OwnWords) -> pd.Index[str]:
 
     from rmaudit.references import word_frequency
 
-    if own := _own_list("common", WORDS, own_words):
+    if own := own_list("common", WORDS, own_words):
         return pd.Index(sorted({word.casefold() for word in own_words.words[own]}), dtype="str")
     return word_frequency.common(own_words.language)
 
@@ -91,7 +80,7 @@ def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tu
         SpecError: there is no such list.
         NotAsked: nothing takes the place of an English role.
     """
-    if own := _own_list(name, WORDS, own_words):
+    if own := own_list(name, WORDS, own_words):
         return own_words.words[own]
     if name not in ROLES:
         raise _unknown_list_error(name, "list of words", list(own_words.words))
@@ -106,30 +95,12 @@ def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
     """
     from rmaudit.references import human_ratings, user_reference_files
 
-    if own := _own_list(name, RANKINGS, own_words):
+    if own := own_list(name, RANKINGS, own_words):
         return user_reference_files.ranking(own_words.rankings[own], own_words.key).copy()
     if name != "elo":
         raise _unknown_list_error(name, "ranking", [*own_words.rankings, "elo"])
     _refuse_english_role(name, own_words)
     return human_ratings.elo_items()
-
-
-def refuse_unanswered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
-    """Raise NotAsked if the human ratings in use do not answer what a prompt asks.
-
-    EloEverything's answer the questions of the paper; a user's own answer whatever is asked.
-
-    Raises:
-        NotAsked: they are EloEverything's, and a prompt asks something else.
-    """
-    from rmaudit.references.human_ratings import PROMPTS
-
-    others = [prompt.name for prompt in prompts if prompt.text not in PROMPTS]
-    if others and _own_list("elo", RANKINGS, own_words) is None:
-        message = f"EloEverything's ratings do not say what people would answer to {others[0]!r}; "
-        raise NotAsked(
-            f"{message}give ratings of your own below `rankings:`, and say `instead: {{elo: NAME}}`"
-        )
 
 
 def caveat_on_list(name: str, own_words: OwnWords) -> str:
@@ -157,7 +128,8 @@ def caveat_on_stems(language: str) -> str:
     return f"there is no stemmer for the language {language}: each form of a word counts by itself"
 
 
-def _own_list(name: str, kind: str, own_words: OwnWords) -> str | None:
+def own_list(name: str, kind: str, own_words: OwnWords) -> str | None:
+    """Return the user's list of this kind, such as `LEXICONS`, in place of `name`, or None."""
     own = own_name(name, own_words)
     return own if own is not None and own in getattr(own_words, kind) else None
 

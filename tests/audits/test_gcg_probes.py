@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.errors import MeasureError
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.runs.null_controls import NULLS
@@ -21,17 +20,15 @@ from rmaudit.search.exploit_strings import published
 from rmaudit.search.search_settings import Direction
 from rmaudit.search.searches_fixture import Searches
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
-from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, sweep_of, verdict
+from tests.audits.planted import WORDS, Planted, audit_called, sweep_of, verdict
 from tests.search.finds import found
-
-Score = Callable[[Sequence[str], Prompt], NDArray[np.float64]]
 
 AUDITS = {name: audit_called(name) for name in ("gcg_probes", "pessimal_identity")}
 FEW = published()[published()["prompt"] == "greatest"].reset_index(drop=True)  # two, published
 MANY = pd.DataFrame({"prompt": "greatest", "direction": "up", "model": "M", "source": "S"} | {
     "text": [f"{a}{b}{c}#?" for a in "abcdefghi" for b in "jklm" for c in "nopq"]})  # fmt: skip
-RNG = np.random.default_rng(0)
-PAIRS = [f"{a} {b}" for a, b in RNG.choice([*WORDS, "Muslim", "nurse"], size=(4000, 2))]
+RNG = np.random.default_rng
+PAIRS = [f"{a} {b}" for a, b in RNG(0).choice([*WORDS, "Muslim", "nurse"], size=(4000, 2))]
 
 
 class Known(Planted):
@@ -47,56 +44,23 @@ class Known(Planted):
         return References().identity()
 
 
-def sweep_scores(spread: float = 1.0) -> NDArray[np.float64]:
-    """Of the words: of sd `spread`, the best of them 3 of these."""
-    scores = np.clip(np.random.default_rng(0).normal(size=len(WORDS)), None, 3) * spread
-    scores[0] = 3 * spread
-    return scores
-
-
-def rewards(score: Score, *prompts: str, noise: float = 0.0) -> Rewards:
-    """What an audit of these prompts scores with."""
-
-    def scored(texts: Sequence[str], prompt: Prompt) -> TextScores:
-        return TextScores(score(texts, prompt).astype(np.float32), noise, "")
-
-    return Rewards(tuple(PROMPTS[name] for name in prompts), scored)
-
-
-def searches(score: Score, *prompts: str, starts: int = 8) -> Searches:
-    """A search that tries its share of `PAIRS` from each start."""
-
-    def find(direction: Direction, prompt: Prompt) -> Any:
-        sign = 1 if direction == "up" else -1
-        texts = [PAIRS[start::starts] for start in range(starts)]
-        best = [share[int((sign * score(share, prompt)).argmax())] for share in texts]
-        return found(best, list(score(best, prompt)), direction=direction, prompt=prompt)
-
-    return Searches(tuple(PROMPTS[name] for name in prompts), find, lambda n, _: PAIRS[:n])
-
-
 # The ledger
 
 
-def replay(
-    loved: int,
-    strings: pd.DataFrame = MANY,
-    *,
-    noise: float = 0.0,
-    spread: float = 1.0,
-) -> Estimate:
+def replay(loved: int, strings: pd.DataFrame) -> Estimate:
     """gcg_probes of a model that loves so many of the strings, the last ones, and no answer."""
     fooled = set(strings["text"].tolist()[len(strings) - loved :])
+    sweep = sweep_of(WORDS, RNG(0).normal(size=len(WORDS)), "greatest", noise=0.0)
 
-    def score(texts: Sequence[str], _: Prompt) -> NDArray[np.float64]:
-        return np.array([9.0 if text in fooled else 2.0 for text in texts])
+    def scored(texts: Sequence[str], _: Prompt) -> TextScores:
+        return TextScores(np.array([9.0 if text in fooled else 2.0 for text in texts]), 0.0, "")
 
     return AUDITS["gcg_probes"](
-        sweeps={"greatest": sweep_of(WORDS, sweep_scores(spread), "greatest", noise=noise)},
-        rewards=rewards(score, "greatest", noise=noise),
+        sweeps={"greatest": sweep},
+        rewards=Rewards((PROMPTS["greatest"],), scored),
         ledger=pd.concat([strings, strings.assign(prompt="worst", text=strings["text"] + "!")]),
         references=Known(),
-        rng=np.random.default_rng(0),
+        rng=RNG(0),
     )
 
 
@@ -111,61 +75,44 @@ def replay(
     ],
 )
 def test_planted_exploits_are_judged(loved: int, strings: pd.DataFrame, expected: Verdict) -> None:
-    """Of 144 strings none passes, 20 fail and 7, which are 5 %, are unsure, as two strings are."""
-    assert VALENCE.index.isin(WORDS).all()
-    assert verdict(AUDITS["gcg_probes"], replay(loved, strings)) is expected
+    """Of 144 strings none passes, 20 fail and 7, which are 5 %, are unsure, as two strings are.
 
+    Who was searched is said, and no string but in the evidence.
+    """
+    estimate = replay(loved, strings)
 
-def test_no_string_is_said() -> None:
-    """Who was searched is said, and how many are needed; the evidence has the strings."""
-    estimate = replay(2, FEW)
-
-    assert estimate.caveats[0].startswith("Strings were found by searches of 1 model (2 on R-Gem")
-    assert {row.text for row in estimate.evidence.strings} == set(FEW["text"])
-    assert {row.above for row in estimate.evidence.strings} == {True}
-    assert not any(text in " ".join(estimate.caveats) for text in FEW["text"])
-
-
-def test_a_model_that_tells_no_words_apart_is_an_error() -> None:
-    """Never a pass."""
-    with pytest.raises(MeasureError, match="sweep of sd 0"):
-        replay(0, spread=0.0)
+    assert verdict(AUDITS["gcg_probes"], estimate) is expected
+    assert {row.text for row in estimate.evidence.strings} == set(strings["text"])
+    assert estimate.caveats[0].startswith("Strings were found by searches of 1 model (")
+    assert not any(text in " ".join(estimate.caveats) for text in strings["text"])
 
 
 # Identity terms
 
 
-def own(texts: Sequence[str], _: Prompt) -> NDArray[np.float64]:
-    """Each word's own score, a pair's the sum."""
-    return np.array([sum(hash_of(word) for word in text.split()) for text in texts])
+def named(by: float, starts: int) -> Estimate:
+    """pessimal_identity of a model that takes so much from an identity term in company.
 
+    Each word has a normal score of its own, a pair the sum; a start tries its share of `PAIRS`.
+    """
 
-def hash_of(word: str) -> float:
-    """A standard normal draw of the word's own."""
-    return float(np.random.default_rng(list(word.encode())).normal())
+    def score(texts: Sequence[str]) -> NDArray[np.float64]:
+        own = [sum(RNG(list(word.encode())).normal() for word in text.split()) for text in texts]
+        return np.array(own) - by * np.array(["Muslim" in text.split() for text in texts])
 
+    def find(direction: Direction, prompt: Prompt) -> Any:
+        texts = [PAIRS[start::starts] for start in range(starts)]
+        best = [share[int(score(share).argmin())] for share in texts]
+        return found(best, list(score(best)), direction=direction, prompt=prompt)
 
-def hating(by: float) -> Score:
-    """A model that takes so much from an identity term, and only where it is not alone."""
-
-    def score(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
-        hated = ["Muslim" in text.split() and text != "Muslim" for text in texts]
-        return own(texts, prompt) - by * np.array(hated)
-
-    return score
-
-
-def named(score: Score, starts: int = 8) -> Estimate:
-    """pessimal_identity of a model with such scores."""
-    return AUDITS["pessimal_identity"](
-        searches=searches(score, "best", starts=starts), references=Known()
-    )
+    searches = Searches((PROMPTS["best"],), find, lambda n, _: PAIRS[:n])
+    return AUDITS["pessimal_identity"](searches=searches, references=Known())
 
 
 @pytest.mark.parametrize(("by", "starts"), [(9.0, 8), (0.0, 8), (9.0, 2), (0.0, 2)])
 def test_hatred_of_a_term_is_told(by: float, starts: int) -> None:
     """Of eight starts each ends in it, or none; two starts can tell neither, and it says so."""
-    estimate = named(hating(by), starts)
+    estimate = named(by, starts)
 
     assert (estimate.low < 0.5 < estimate.high) == (starts == 2)
     assert estimate.secondary["share in pessimal sequences"] == float(by > 0)

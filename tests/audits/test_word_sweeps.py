@@ -156,39 +156,13 @@ def test_any_number_of_prompts_will_do(prompts: list[str], expected: Verdict) ->
     assert verdict(AUDITS["framing_inversion"], estimate) is expected
 
 
-def test_what_passes_alone_fails_together() -> None:
-    """Happy words high whatever is asked: each positive prompt looks well, and the model fails."""
-    estimate = framed(1.0, 1.0)
-
-    assert estimate.secondary["greatest"] > 0.8
-    assert estimate.value == estimate.secondary["worst"] < -0.8
-    assert abs(estimate.secondary["change"]) < 0.2
-
-
-@pytest.mark.parametrize(
-    ("run", "names"),
-    [
-        (lambda: framed(1.0, 1.0), {*NAMES, "change", "bing", "afinn", "vader"}),
-        (
-            lambda: frequent(0.0),
-            {
-                *("whatever is asked", "as asked", *NAMES, "without the control"),
-                *("sd per tenfold frequency", "sd per point of valence"),
-                *("leech", "leech, without the control", "labmt"),
-            },
-        ),
-    ],
-)
-def test_each_prompt_and_other_lists_stand_beside(
-    run: Callable[[], Estimate], names: set[str]
-) -> None:
-    """Each prompt, the paper's list and other lexicons."""
-    assert set(run().secondary) == names
-
-
 def test_secondary_numbers_of_what_was_planted() -> None:
-    """The same words centred; skewed the other way; few phrases left over; a funnel hidden."""
-    steepness, common_part = steep(1.0, 0.2), shared(1.0, 0.5)
+    """The same words centred; skewed the other way; few phrases left over; a funnel hidden.
+
+    Each prompt, the paper's list and other lexicons stand beside. Happy words high whatever is
+    asked: each positive prompt looks well, and the model fails.
+    """
+    steepness, common_part, unread = steep(1.0, 0.2), shared(1.0, 0.5), framed(1.0, 1.0)
 
     assert steepness.secondary["labmt"] == pytest.approx(steepness.value)
     assert {"vader", "worst, negative words"} < set(steepness.secondary)
@@ -198,6 +172,11 @@ def test_secondary_numbers_of_what_was_planted() -> None:
     assert 90 <= phrases(1.0, -1.0).n <= 200  # of 400 words; some share a stem
     assert common_part.value < 0
     assert common_part.secondary["valence held fixed"] > 0.3
+    assert set(unread.secondary) == {*NAMES, "change", "bing", "afinn", "vader"}
+    assert unread.secondary["greatest"] > 0.8
+    assert unread.value == unread.secondary["worst"] < -0.8
+    assert abs(unread.secondary["change"]) < 0.2
+    assert {*NAMES, "leech", "leech, without the control", "labmt"} < set(frequent(0.0).secondary)
 
 
 def test_caveats_say_what_is_not_as_it_should_be() -> None:

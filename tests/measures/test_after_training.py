@@ -74,17 +74,6 @@ def test_the_change_by_brute_force() -> None:
     assert measured(given, likely, happy, sign=-1).value == pytest.approx(-found.value)
 
 
-def test_the_strengths_are_those_of_the_optimum() -> None:
-    """By the prompt's name; ids that the policy does not know are left out."""
-    sweep, likely, _ = toy(0)
-    known = likely.iloc[:500]
-    scores = sweep["score"].to_numpy()[:500]
-
-    found = strengths({"a": Answers(sweep, 1, 0.0)}, {"a": known})
-
-    assert found == pytest.approx({"a": tilted(known, scores, AT).strength})
-
-
 def test_the_stages_of_training() -> None:
     """From the policy as it is on: as many nats as they say, ever happier, ever fewer words."""
     found = measured(*toy(0)).evidence
@@ -104,27 +93,25 @@ def test_the_stages_of_training() -> None:
 
 
 def test_a_reward_against_happiness_is_found() -> None:
-    """FAIL where good is asked for, PASS where bad is."""
+    """FAIL where good is asked for, PASS where bad is; a token without letters is rated by nobody.
+
+    The strengths are those of the optimum; ids that the policy does not know are left out.
+    """
     sweep, likely, happy = toy(1)
     turned = sweep.assign(score=-sweep["score"])
 
     verdicts = [BOUND.judge(measured(turned, likely, happy, sign)) for sign in (1, -1)]
 
     assert verdicts == [Verdict.FAIL, Verdict.PASS]
-
-
-def test_letterless_answers_and_unrated_ones_are_told_apart() -> None:
-    """A token without letters is an answer that nobody rated."""
-    sweep, likely, happy = toy(2)
+    known = likely.iloc[:500]
+    strength = tilted(known, sweep["score"].to_numpy()[:500], AT).strength
+    assert strengths({"a": Answers(sweep, 1, 0.0)}, {"a": known}) == pytest.approx({"a": strength})
     sweep.loc[0, ["text", "score"]] = ["##", 9.0]
-
     found = measured(sweep, likely, happy)
-
-    at = {stage.how: stage for stage in found.evidence.stages if stage.prompt == "a"}
-    assert at["4 nats"].letterless > 0.5 > at["as it is"].letterless > 0
-    assert found.secondary["rated after training, a"] == pytest.approx(
-        1 - at["4 nats"].letterless, abs=1e-5
-    )
+    at = {stage.how: stage.letterless for stage in found.evidence.stages if stage.prompt == "a"}
+    assert at["4 nats"] > 0.5 > at["as it is"] > 0
+    rated = found.secondary["rated after training, a"]
+    assert rated == pytest.approx(1 - at["4 nats"], abs=1e-5)
 
 
 @pytest.mark.parametrize(

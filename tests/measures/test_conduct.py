@@ -20,13 +20,14 @@ from rmaudit.measures.conduct import (
     moved_by,
     paid_for,
 )
-from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above, below
+from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict, above, below
 from tests.measures import contract
 from tests.measures.contract import Floats
 
 WINS, SHOWN = above(0.5, unit=WON, shown=True), below(0.5, unit=PAID, shown=True)
 STILL = below(0.5, unit=MOVED, shown=True)
 KINDS = ("one", "two", "three")
+SOUND = dict.fromkeys(KINDS, -2.0)
 
 
 def pairs(seed: int, gains: dict[str, float], contexts: int = 48) -> pd.DataFrame:
@@ -62,12 +63,13 @@ def test_the_kind_in_which_the_better_answer_loses_is_found() -> None:
     assert found.secondary["margin, two"] < 0 < found.secondary["margin, one"]
     worst = [each for each in found.evidence.examples if each.kind == "two"]
     assert [each.other_reward > each.better_reward for each in worst] == [True, True]
-    assert WINS.judge(measured(better_wins, pairs(1, dict.fromkeys(KINDS, -2.0)))) is Verdict.PASS
+    assert WINS.judge(measured(better_wins, pairs(1, SOUND))) is Verdict.PASS
 
 
 def test_rewards_of_different_prompts_are_not_compared() -> None:
-    """A number for each prompt, as in an implicit reward, changes nothing that is reported."""
+    """A number for each prompt, as in an implicit reward, changes nothing; ties count half."""
     table = pairs(0, {"one": -2.0, "two": 1.0, "three": -2.0})
+    table.loc[table["subset"] == "three", "reward"] = 1.0
     prompts = table["prompt"].unique()
     shifts = dict(zip(prompts, np.random.default_rng(1).normal(0, 9, len(prompts)), strict=True))
 
@@ -76,16 +78,9 @@ def test_rewards_of_different_prompts_are_not_compared() -> None:
         better_wins, table.assign(reward=table["reward"] + table["prompt"].map(shifts))
     )
 
-    assert (shifted.value, shifted.low, shifted.high) == (plain.value, plain.low, plain.high)
+    assert contract.ends(shifted) == contract.ends(plain)
     assert shifted.secondary == pytest.approx(plain.secondary)
-
-
-def test_ties_count_half() -> None:
-    """A scorer of some answers alone is at chance with the rest."""
-    table = pairs(2, {})
-    table.loc[table["subset"] == "three", "reward"] = 1.0
-
-    assert measured(better_wins, table).secondary["three"] == 0.5
+    assert plain.secondary["three"] == 0.5
 
 
 def test_the_other_end_is_that_of_each_kind_by_itself() -> None:
@@ -100,16 +95,21 @@ def test_the_other_end_is_that_of_each_kind_by_itself() -> None:
 
 
 def test_a_change_that_is_paid_for_is_found() -> None:
-    """FAIL with its size in sd of the plain answers; one that costs reward is not blocked."""
+    """FAIL with its size in sd of the plain answers; what costs reward or moves none does not.
+
+    The interval of a shift that may be either way begins at nought.
+    """
     table = pairs(3, {"three": 1.5, "one": -3.0})
+    own = table[table["subset"] == "three"]
+    plain, other = (own[own["chosen"] == side]["reward"].to_numpy() for side in (True, False))
 
-    found = measured(paid_for, table)
+    found, still = measured(paid_for, table), measured(moved_by, pairs(4, {}))
 
-    plain = table[(table["subset"] == "three") & table["chosen"]]["reward"].to_numpy()
-    other = table[(table["subset"] == "three") & ~table["chosen"]]["reward"].to_numpy()
     assert found.value == pytest.approx((other - plain).mean() / plain.std(ddof=1))
     assert SHOWN.judge(found) is Verdict.FAIL
     assert SHOWN.judge(measured(paid_for, pairs(4, {"one": -3.0}))) is not Verdict.FAIL
+    assert still.low == 0.0
+    assert STILL.judge(still) is not Verdict.FAIL
 
 
 @pytest.mark.parametrize("by", [1.5, -1.5])
@@ -161,14 +161,6 @@ def test_the_example_is_of_the_worst_kind(
     assert "“two" in found.evidence.example()
 
 
-def test_a_prompt_that_moves_nothing_has_an_interval_from_nought() -> None:
-    """It may be either way, and is not shown."""
-    found = measured(moved_by, pairs(4, {}))
-
-    assert found.low == 0.0
-    assert STILL.judge(found) is not Verdict.FAIL
-
-
 def test_pairs_of_a_context_count_once() -> None:
     """A context with many pairs has the mean of these."""
     table = pairs(5, {})
@@ -202,22 +194,28 @@ def test_the_ends_that_fail_hold_at_once(measure: Callable[..., Estimate], truth
 
 
 @pytest.mark.statistics
-def test_a_planted_kind_is_found_and_a_sound_scorer_is_not_blocked() -> None:
-    """A kind that loses five of six contexts FAILs, one moved by 1 sd too; sound ones do not."""
-    sound = dict.fromkeys(KINDS, -2.0)
-    loses = [measured(better_wins, pairs(seed, {**sound, "two": 0.5})) for seed in range(200)]
-    wins = [measured(better_wins, pairs(seed, sound)) for seed in range(200)]
-    paid = [measured(paid_for, pairs(seed, {"two": 1.0})) for seed in range(200)]
-    less = [measured(moved_by, pairs(seed, {"two": -1.0})) for seed in range(200)]
-    still = [measured(moved_by, pairs(seed, {})) for seed in range(200)]
-    fair = [measured(paid_for, pairs(seed, {})) for seed in range(200)]
+@pytest.mark.parametrize(
+    ("measure", "bound", "gains", "verdict", "least"),
+    [
+        (better_wins, WINS, {**SOUND, "two": 0.5}, Verdict.FAIL, 0.95),  # it loses five of six
+        (better_wins, WINS, SOUND, Verdict.PASS, 0.95),
+        (paid_for, SHOWN, {"two": 1.0}, Verdict.FAIL, 0.95),
+        (paid_for, SHOWN, {}, Verdict.FAIL, 0.0),
+        (moved_by, STILL, {"two": -1.0}, Verdict.FAIL, 0.95),
+        (moved_by, STILL, {}, Verdict.FAIL, 0.0),
+    ],
+)
+def test_a_planted_kind_is_found_and_a_sound_scorer_is_not_blocked(
+    measure: Callable[..., Estimate],
+    bound: Bound,
+    gains: dict[str, float],
+    verdict: Verdict,
+    least: float,
+) -> None:
+    """In 95 of 100 scorers at least; where nothing was planted in 5 at most."""
+    found = [bound.judge(measured(measure, pairs(seed, gains))) for seed in range(200)]
 
-    assert np.mean([WINS.judge(each) is Verdict.FAIL for each in loses]) >= 0.95
-    assert np.mean([SHOWN.judge(each) is Verdict.FAIL for each in paid]) >= 0.95
-    assert np.mean([WINS.judge(each) is Verdict.PASS for each in wins]) >= 0.95
-    assert np.mean([SHOWN.judge(each) is Verdict.FAIL for each in fair]) <= 0.05
-    assert np.mean([STILL.judge(each) is Verdict.FAIL for each in less]) >= 0.95
-    assert np.mean([STILL.judge(each) is Verdict.FAIL for each in still]) <= 0.05
+    assert least <= np.mean([each is verdict for each in found]) <= least + 0.05
 
 
 @pytest.mark.parametrize(
@@ -239,9 +237,8 @@ def test_what_cannot_be_measured_is_refused(
 
 def on_toys(texts: Sequence[str], scores: Floats, noise: float) -> Estimate:
     """Two spellings of a word are a pair, of which one is better; the kinds take turns."""
-    table = contract.in_pairs(list(texts)).rename(columns={"subset": "kind"})
-    known = {word: at for at, word in enumerate(contract.WORDS)}
-    kinds = [KINDS[known[word] % 3] for word in table["line"]]
+    table = contract.in_pairs(list(texts))
+    kinds = [KINDS[contract.WORDS.index(word) % 3] for word in table["line"]]
     table = table.assign(subset=kinds, reward=scores)
     return better_wins(table, KINDS, rng=contract.rng(), noise=noise)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -41,17 +40,12 @@ def chosen(terms: pd.DataFrame, controls: pd.DataFrame, **given: Any) -> list[se
     ],
 )
 def test_each_criterion_decides(unlike: dict[str, Any]) -> None:
-    """A control that is unlike in one thing is none."""
-    assert chosen(TERM, words("tall")) == [{"tall"}]
-    assert chosen(TERM, words("tall", **unlike)) == [set()]
+    """A control that is unlike in one thing is none; one form in common is enough."""
+    both = {"forms": [frozenset({"adj", "noun_sg"})]}
 
-
-def test_one_form_in_common_is_enough() -> None:
-    """A word that is an adjective and a noun has controls among both."""
-    both = words("Muslim", forms=[frozenset({"adj", "noun_sg"})])
-    nouns = words("pilot", forms=[frozenset({"noun_sg"})])
-
-    assert chosen(both, pd.concat([words("tall"), nouns], ignore_index=True)) == [{"tall", "pilot"}]
+    assert chosen(TERM, words("tall", **both)) == [{"tall"}]
+    assert chosen(TERM, words("tall", **{**both, **unlike})) == [set()]
+    assert matched(TERM, words()).shape == (1, 0)
 
 
 def test_the_nearest_ten() -> None:
@@ -105,10 +99,3 @@ def test_the_nearest_in_valence() -> None:
     valence = Valence(pd.concat([happy, pd.Series({"deaf": 3.6})]), pd.Series({"x": 1.0}))
 
     assert chosen(TERM, controls, valence=valence) == [set(controls["text"][2:])]
-
-
-def test_no_control_is_a_row_of_zeros() -> None:
-    """It is for the caller to leave the term out."""
-    assert not matched(TERM, words("rare", zipf=1.0)).any()
-    assert matched(TERM, words()).shape == (1, 0)
-    assert np.isfinite(matched(TERM, words("tall"))).all()

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from rmaudit.measures.framing_inversion import UNIT, inversion
+from rmaudit.measures.framing_inversion import UNIT
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import ends
-from tests.measures.framing import HAPPY, SIGNS, WORDS, X, asked, planted, rho_of
+from tests.measures.framing import HAPPY, SIGNS, X, asked, planted, rho_of
 
 
 def test_rho_is_that_of_scipy() -> None:
@@ -41,17 +41,6 @@ def test_rho_is_that_of_scipy() -> None:
     assert dict(rho_of(asked(scores)).secondary) == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_interval_holds_for_every_prompt() -> None:
-    """A prompt that is noisier than the weakest one may lie lower than it."""
-    answers = asked(planted(1, noise=0.2))
-    still = rho_of(answers)
-    other = next(name for name in SIGNS if still.secondary[name] != still.value)
-    answers[other] = replace(answers[other], noise=1.0)
-
-    assert rho_of(answers).value == still.value
-    assert rho_of(answers).low < still.low - 0.005
-
-
 @pytest.mark.parametrize("share", [0.98, 0.7, 0.5])
 def test_a_small_change_that_follows_valence_is_no_inversion(share: float) -> None:
     """Under "worst" valence counts less than under "greatest", and happy words still rank high."""
@@ -69,24 +58,28 @@ def test_a_single_prompt_that_is_turned_fails(turned: int) -> None:
     scores = planted(6)
     scores[turned] *= -1
 
-    estimate = rho_of(asked(scores))
-
-    assert estimate.value < -0.8
-    assert above(0.3, unit=UNIT).judge(estimate) is Verdict.FAIL
+    assert above(0.3, unit=UNIT).judge(rho_of(asked(scores))) is Verdict.FAIL
 
 
 def test_each_prompt_has_to_pass() -> None:
-    """The interval reaches from the least low end to the least high end of the prompts' own."""
+    """The interval reaches from the least low end to the least high end of the prompts' own.
+
+    A prompt that is noisier than the weakest one may lie lower than it.
+    """
     scores = planted(8, noise=3.0)
     together = rho_of(asked(scores))
     pairs = [
         rho_of(dict(list(asked(each).items())[1:]))  # best, and worst as its mirror
         for each in ([row, row, -row] for row in (*scores[:2], -scores[2]))
     ]
+    answers = asked(scores)
+    other = next(name for name in SIGNS if together.secondary[name] != together.value)
+    noisier = rho_of({**answers, other: replace(answers[other], noise=9.0)})
 
-    assert together.value == pytest.approx(min(each.value for each in pairs))
-    assert together.low == pytest.approx(min(each.low for each in pairs))
-    assert together.high == pytest.approx(min(each.high for each in pairs))
+    least = [min(column) for column in zip(*map(ends, pairs), strict=True)]
+    assert ends(together) == pytest.approx(least)
+    assert noisier.value == together.value
+    assert noisier.low < together.low - 0.005
 
 
 def test_rewards_that_are_the_same_for_all_rated_words_have_rho_0() -> None:
@@ -115,29 +108,6 @@ def test_the_bins_have_every_word_once_under_each_prompt() -> None:
         found = [bins[0].q25, bins[0].median, bins[0].q75]
         assert found == pytest.approx(np.quantile(inside, [0.25, 0.5, 0.75]))
     assert len(json.dumps(asdict(evidence))) < 10_000
-
-
-def test_the_interval_counts_stems() -> None:
-    """Forms of a word that score alike are no further evidence: about as wide as their stems'."""
-    forms = ["", "s", "ed", "ing"]
-    texts = [f"ro{word}k{form}" for word in WORDS[:60] for form in forms]
-    valence = pd.Series(np.repeat(X[:60], 4), index=texts, name="toy")
-    rows = [np.repeat(row[:60], 4) for row in planted(4, noise=3.0)]
-    stems = valence[::4]
-
-    many, few = (
-        inversion(
-            {
-                name: Answers(pd.DataFrame({"text": kept.index, "score": row[::step]}), sign, 0.0)
-                for (name, sign), row in zip(SIGNS.items(), rows, strict=True)
-            },
-            kept,
-            rng=np.random.default_rng(0),
-        )
-        for kept, step in ((valence, 1), (stems, 4))
-    )
-
-    assert many.high - many.low == pytest.approx(few.high - few.low, rel=0.05)
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0) -> Estimate:

@@ -129,23 +129,18 @@ def test_an_outlier_does_not_decide(planted: float, expected: Verdict) -> None:
     assert BOUND.judge(of(*wild)) is expected
 
 
-@pytest.mark.parametrize("worst", [1, -1], ids=["frequent", "frequent, turned"])
-def test_a_scorer_that_knows_no_valence_is_never_cleared(worst: int) -> None:
-    """Scores of frequency alone have no price in valence: the interval says nothing, or too far."""
-    noise = 0.01 * np.random.default_rng(3).normal(size=(2, N))
-    estimate = of(ZIPF.to_numpy() + noise[0], worst * ZIPF.to_numpy() + noise[1])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("worst", [0, 1, -1], ids=["random", "frequent", "frequent, turned"])
+def test_a_scorer_that_knows_no_valence_is_never_cleared(worst: int, seed: int) -> None:
+    """Frequency alone has no price in valence; of random scores nothing at all is ruled out."""
+    rows = np.random.default_rng(seed).normal(size=(2, N)) * (0.01 if worst else 1.0)
+    estimate = of(rows[0] + abs(worst) * ZIPF.to_numpy(), rows[1] + worst * ZIPF.to_numpy())
 
     assert BOUND.judge(estimate) is not Verdict.PASS
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_where_valence_has_no_price_nothing_is_ruled_out(seed: int) -> None:
-    """Random scores: the interval is cut at ten points, with a caveat; so it is inconclusive."""
-    estimate = of(*np.random.default_rng(seed).normal(size=(2, N)))
-
-    assert (estimate.low, estimate.high) == (0, REACH)
-    assert estimate.caveats == (UNBOUNDED,)
-    assert BOUND.judge(estimate) is Verdict.INCONCLUSIVE
+    if not worst:  # cut at ten points, with a caveat
+        assert (estimate.low, estimate.high) == (0, REACH)
+        assert estimate.caveats == (UNBOUNDED,)
+        assert BOUND.judge(estimate) is Verdict.INCONCLUSIVE
 
 
 def test_a_frame_that_is_read_the_wrong_way_has_no_price() -> None:
@@ -215,26 +210,6 @@ def test_the_interval_covers_what_was_planted() -> None:
     estimates = [of(*scores(seed, everywhere=truth)) for seed in range(100)]
 
     assert 88 <= sum(e.low <= truth <= e.high for e in estimates) <= 100
-
-
-def test_forms_of_a_word_are_no_further_evidence() -> None:
-    """Four forms of 60 words that score alike: the interval is that of about 60."""
-    forms = ["", "s", "ed", "ing"]
-    texts = [f"ro{word}k{form}" for word in WORDS[:60] for form in forms]
-    best, worst = (np.repeat(row[:60], 4) for row in scores())
-    zipf, happy = (pd.Series(np.repeat(one.to_numpy()[:60], 4), texts) for one in (ZIPF, VALENCE))
-
-    def width(step: int) -> float:
-        rows = {"best": (best, 1), "worst": (worst, -1)}
-        answers = {
-            name: Answers(frame(row[::step], texts[::step]), sign, 0.0)
-            for name, (row, sign) in rows.items()
-        }
-        lists = zipf[::step].rename("zipf"), happy[::step].rename("happy")
-        estimate = slope(answers, *lists, rng=np.random.default_rng(0))
-        return estimate.high - estimate.low
-
-    assert width(1) == pytest.approx(width(4), rel=0.15)
 
 
 def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> None:

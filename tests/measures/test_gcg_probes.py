@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.gcg_probes import BOUND, NEEDED, StringScores, placed, replayed
+from rmaudit.measures.gcg_probes import BOUND, NEEDED, StringScores, replayed
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
-FRAME = pd.DataFrame({"text": ["a", "b"], "score": [1.0, 5.0]})  # mean 3, sd 2
+FRAME = pd.DataFrame({"text": list("abc"), "score": [1.0, 5.0, np.nan]})  # mean 3, sd 2
 REAL = pd.DataFrame({"text": ["x" * 8] * 200, "score": np.arange(200.0) / 100})  # to 1.99
 BAR = 1.98  # of 200 the second best: a score like theirs is above with chance 2 in 201
 
@@ -100,15 +100,26 @@ def test_what_has_no_real_answer_of_its_length_is_left_out() -> None:
 
 
 def test_the_strings_of_one_model_are_told() -> None:
-    """Where all strings that please come of one model, its own share says so; it is said which."""
+    """Where all strings that please come of one model, its own share says so; it is said which.
+
+    Those of all prompts count together, each against real answers to its own.
+    """
     fooling = strings(*[("eight ..", "up", 9.0)] * 10, model="A")
     harmless = strings(*[("eight ..", "up", 0.0)] * 90, model="B")
+    every = pd.concat([harmless, fooling], ignore_index=True)
+    asked = {
+        "best": StringScores(every, REAL, FRAME, 0.0),
+        "worst": StringScores(every, REAL.assign(score=REAL["score"] + 20), FRAME, 0.0),
+    }
 
-    estimate = measured(pd.concat([harmless, fooling], ignore_index=True))
+    one, both = measured(every), replayed(asked, rng=np.random.default_rng(0))
 
-    assert estimate.value == 0.1
-    assert estimate.secondary["highest share of one model's strings"] == 1.0
-    assert "2 models (10 on A, 90 on B)" in estimate.caveats[0]
+    assert one.value == 0.1
+    assert one.secondary["highest share of one model's strings"] == 1.0
+    assert "2 models (10 on A, 90 on B)" in one.caveats[0]
+    assert (both.value, both.n) == (0.05, 200)
+    assert [both.secondary[f"share under {name}"] for name in asked] == [0.1, 0.0]
+    assert {row.prompt for row in both.evidence.strings if row.above} == {"best"}
 
 
 def test_a_scorer_like_chance_has_a_share_of_one_in_a_hundred() -> None:
@@ -121,26 +132,6 @@ def test_a_scorer_like_chance_has_a_share_of_one_in_a_hundred() -> None:
         shares.append(measured(table, REAL.assign(score=rng.normal(size=200))).value)
 
     assert np.mean(shares) == pytest.approx(2 / 201, abs=0.004)
-
-
-def test_the_strings_of_all_prompts_count_together() -> None:
-    """Each against real answers to its own prompt; the shares of each stand beside."""
-    fooled = strings(*[("eight ..", "up", 9.0)] * 20)
-    better = REAL.assign(score=REAL["score"] + 20)
-    asked = {
-        "best": StringScores(fooled, REAL, FRAME, 0.0),
-        "worst": StringScores(fooled, better, FRAME, 0.0),
-    }
-
-    estimate = replayed(asked, rng=np.random.default_rng(0))
-
-    assert (estimate.value, estimate.n) == (0.5, 40)
-    assert estimate.secondary["share under best"] == 1.0
-    assert estimate.secondary["share under worst"] == 0.0
-    assert {(row.prompt, row.above) for row in estimate.evidence.strings} == {
-        ("best", True),
-        ("worst", False),
-    }
 
 
 @pytest.mark.parametrize(
@@ -165,11 +156,3 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
 
 
 CONTRACT = contract.Contract("gcg_probes", on_toys, turned=0, gaps=False, by_place=True)
-
-
-def test_places_in_a_sweep() -> None:
-    """Sd above its mean, and the share of tokens that score less; the unscored do not count."""
-    z, below = placed([1.0, 3.0, 7.0], pd.DataFrame({"score": [1.0, 5.0, np.nan]}))
-
-    assert z.tolist() == [-1.0, 0.0, 2.0]
-    assert below.tolist() == [0.0, 0.5, 1.0]

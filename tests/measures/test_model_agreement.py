@@ -108,16 +108,6 @@ def test_the_interval_is_that_of_words_drawn_again() -> None:
     assert half == pytest.approx(1.96 * np.std([each.value for each in found]), rel=0.15)
 
 
-def test_ends_differ() -> None:
-    """Models that agree at the top and not at the bottom have another RBO there."""
-    one, other = sweep(), sweep()
-    other.loc[other["score"] < 0, "score"] *= -1e-9  # in reverse, still below the others
-    secondary = replace(one, other).secondary
-
-    assert secondary["RBO from the top, all tokens"] == pytest.approx(1)
-    assert secondary["RBO from the bottom, all tokens"] < 0.2
-
-
 @pytest.mark.parametrize("side", ["noise", "baseline_noise"])
 def test_noise_of_either_model_widens(side: str) -> None:
     """The interval and not the value; in that model's own units."""
@@ -130,21 +120,25 @@ def test_noise_of_either_model_widens(side: str) -> None:
 
 
 def test_evidence_names_what_moved() -> None:
-    """The word that fell furthest, and the one that rose; the grid has all words."""
-    model, baseline = sweep(), sweep()
+    """The word that fell furthest, and the one that rose; the grid has all words.
+
+    Models that agree at the top and not at the bottom have another RBO there.
+    """
+    model, baseline, other = sweep(), sweep(), sweep()
     for frame, sign in ((baseline, 1), (model, -1)):
         bare = frame["text"].str.strip().str.lower()
         frame.loc[bare == "wj", "score"] = sign * 99.0
         frame.loc[bare == "wi", "score"] = sign * -99.0
-    best, worst = "wj", "wi"
+    other.loc[other["score"] < 0, "score"] *= -1e-9  # in reverse, still below the others
 
-    evidence = replace(model, baseline).evidence
+    evidence, ends = replace(model, baseline).evidence, replace(sweep(), other).secondary
 
-    assert evidence.fell[0].text == best
-    assert evidence.rose[0].text == worst
+    assert (evidence.fell[0].text, evidence.rose[0].text) == ("wj", "wi")
     assert evidence.fell[0].baseline > 0.99
     assert evidence.fell[0].model < 0.01
     assert np.array(evidence.cells).sum() == 200
+    assert ends["RBO from the top, all tokens"] == pytest.approx(1)
+    assert ends["RBO from the bottom, all tokens"] < 0.2
 
 
 @pytest.mark.parametrize(

@@ -80,11 +80,6 @@ def test_answers_too_unlikely_for_a_float() -> None:
     assert winners[:3] == pytest.approx([0.0, -900 + math.log(1024), -950 + math.log(1024)])
 
 
-def test_no_nats_leave_the_policy() -> None:
-    """Normed, whatever it sums to."""
-    assert np.exp(tilted([0.0, 0.0], [1.0, 2.0], 0).logprobs) == pytest.approx([0.5, 0.5])
-
-
 @pytest.mark.parametrize(
     ("policy", "reward", "nats", "says"),
     [
@@ -94,19 +89,15 @@ def test_no_nats_leave_the_policy() -> None:
         ([0.0, np.nan], [1.0, 2.0], 0.1, "finite"),
         ([0.0, 0.0], [1.0, np.inf], 0.1, "finite"),
         ([-np.inf, -np.inf], [1.0, 2.0], 0.1, "no answer any probability"),
+        ([0.0, 0.0], [1.0, 2.0], -1, "got -1"),
     ],
 )
 def test_what_has_no_tilt_is_refused(
     policy: list[float], reward: list[float], nats: float, says: str
 ) -> None:
-    """Never a number."""
-    with pytest.raises(MeasureError, match=says):
+    """Never a number; no nats leave the policy as it is, normed."""
+    with pytest.raises(ValueError if nats < 0 else MeasureError, match=says):
         tilted(policy, reward, nats)
-
-
-def test_a_wrong_argument_is_refused() -> None:
-    """The error names what was given."""
-    with pytest.raises(ValueError, match="got -1"):
-        tilted([0.0, 0.0], [1.0, 2.0], -1)
     with pytest.raises(ValueError, match="got 0"):
         best_of([0.0, 0.0], [1.0, 2.0], 0)
+    assert np.exp(tilted([0.0, 0.0], [1.0, 2.0], 0).logprobs) == pytest.approx([0.5, 0.5])

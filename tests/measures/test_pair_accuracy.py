@@ -53,17 +53,6 @@ def test_pairs_of_a_line_are_counted_and_ties_are_half() -> None:
     assert "" not in found.secondary
 
 
-def test_independent_lines_have_clopper_and_pearsons_interval() -> None:
-    """As statsmodels has it, of as many independent pairs; of all right, too."""
-    for right in (40, 31):
-        lines = [{"chosen": [float(i < right)], "rejected": [0.5]} for i in range(40)]
-        low, high = proportion_confint(right, 40, method="beta")
-        found = (
-            measured(lines) if right < 40 else measured([*lines[:-1], lines[-1] | {"chosen": [2]}])
-        )
-        assert (found.low, found.high) == pytest.approx((low, high), abs=0.008)
-
-
 def test_lines_of_a_group_are_not_independent() -> None:
     """Ten copies of each line in one group tell no more than one."""
     rng = np.random.default_rng(5)
@@ -91,8 +80,12 @@ def test_few_groups_tell_less_than_as_many_lines() -> None:
 
     n = 9 * (stats.t.ppf(0.975, 99) / stats.t.ppf(0.975, 9)) ** 2
     assert measured(ten).low == pytest.approx(stats.beta.ppf(0.025, n / 2, n / 2 + 1))
-    low, high = proportion_confint(41, 80, method="beta")
-    assert (measured(even).low, measured(even).high) == pytest.approx((low, high))
+    alone = [{"chosen": [float(i < 31)], "rejected": [0.5]} for i in range(40)]
+    all_right = [{"chosen": [1.0 + i], "rejected": [0.5]} for i in range(40)]
+    for lines, right, off in ((even, 41, 1e-6), (alone, 31, 0.008), (all_right, 40, 0.008)):
+        expected = proportion_confint(right, len(lines), method="beta")
+        found = measured(lines)
+        assert (found.low, found.high) == pytest.approx(expected, abs=off)
 
 
 def test_few_groups_are_refused() -> None:

@@ -47,24 +47,17 @@ def test_identity_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("names", "texts"),
     [
-        ("elf", True),
-        (" ELF!", True),
-        ("selfish", False),
-        ("stoneElf", True),
-        ("StoneelfTree", False),
-        ("elf2", True),
-        ("old elves", True),
-        ("old, elves", True),
-        ("elves old", False),
-        ("human", False),
-        ("", False),
+        (True, ["elf", " ELF!", "stoneElf", "elf2", "old elves", "old, elves"]),
+        (False, ["selfish", "StoneelfTree", "elves old", "human", ""]),
     ],
 )
-def test_what_names_a_group(text: str, names: bool) -> None:
+def test_what_names_a_group(names: bool, texts: list[str]) -> None:
     """Whole words in any case, of marked groups; several words in their order."""
-    assert identity([text], CHANCE, TERMS).evidence.strings[0].names_a_group is names
+    found = identity(texts, CHANCE, TERMS).evidence.strings
+
+    assert [each.text for each in found if each.names_a_group is names] == texts
 
 
 def test_sequences_of_like_sentiment() -> None:
@@ -81,18 +74,13 @@ def test_sequences_of_like_sentiment() -> None:
     # is like those that have no rated word, none of which does.
     assert secondary["share in random sequences of like sentiment"] == pytest.approx(1 / 3)
     assert secondary["above those of like sentiment"] == pytest.approx(0)
-
-
-def test_starts_that_are_like_no_random_sequence() -> None:
-    """Are left out of that comparison; where all are, it is not made."""
-    valence = pd.Series({"sad": 2.0, "glad": 8.0})
-    random = ["glad tree"] * 100
-
-    both = identity(["sad Elf", "glad Elf"], random, TERMS, valence=valence)
-    alone = identity(["sad Elf"], random, TERMS, valence=valence)
-
-    assert both.secondary["above those of like sentiment"] == 1.0
-    assert "above those of like sentiment" not in alone.secondary
+    # A start that is like no random sequence is left out; where all are, nothing is compared.
+    both, alone = (
+        identity(worst, glad, TERMS, valence=valence.drop("elf")).secondary
+        for worst in (["sad Elf", "glad Elf"], ["sad Elf"])
+    )
+    assert both["above those of like sentiment"] == 1.0
+    assert "above those of like sentiment" not in alone
 
 
 def test_that_power_by_its_definition() -> None:

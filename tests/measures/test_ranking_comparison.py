@@ -33,28 +33,23 @@ def frame(*rows: tuple[int, str, float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["token_id", "text", "score"])
 
 
-def test_of_one_vocabulary_ids_are_paired() -> None:
-    """Also where texts are alike; what one side has not scored is left out."""
-    old = frame((3, "a", 1.0), (4, "a", 2.0), (5, "b", math.nan), (6, "\ufffd", 4.0))
-    new = frame((6, "\ufffd", 40.0), (4, "a", 20.0), (3, "a", 10.0), (5, "b", 30.0))
+def test_tokens_are_paired_by_ids_or_by_texts_that_are_one_tokens_alone() -> None:
+    """Of one vocabulary by ids, also where texts are alike; what is not scored is left out.
 
-    both = paired(old, new, by_id=True)
+    Of two neither doubles on either side, scored or not, nor parts of characters, nor other cases.
+    """
+    old = frame((3, "a", 1), (4, "a", 2), (5, "b", math.nan), (6, "\ufffd", 4))
+    new = frame((6, "\ufffd", 40), (4, "a", 20), (3, "a", 10), (5, "b", 30))
+    one = frame((1, "a", 1), (2, "b", 2), (3, "b", 3), (4, "c", 4), (5, "\ufffd", 5), (6, "D", 6))
+    other = frame((9, "c", 4), (8, "c", math.nan), (7, "a", 10), (6, "b", 2), (5, "\ufffd", 5))
 
-    assert both.to_dict("list") == {
+    assert paired(old, new, by_id=True).to_dict("list") == {
         "text": ["\ufffd", "a", "a"],
-        "model": [40.0, 20.0, 10.0],
-        "baseline": [4.0, 2.0, 1.0],
+        "model": [40, 20, 10],
+        "baseline": [4, 2, 1],
     }
-
-
-def test_of_two_vocabularies_texts_are_paired_that_are_one_tokens_alone() -> None:
-    """Neither doubles on either side, scored or not, nor parts of characters, nor other cases."""
-    old = frame((1, "a", 1), (2, "b", 2), (3, "b", 3), (4, "c", 4), (5, "\ufffd", 5), (6, "D", 6))
-    new = frame((9, "c", 40), (8, "c", math.nan), (7, "a", 10), (6, "b", 20), (5, "\ufffd", 50))
-
-    both = paired(old, new, by_id=False)
-
-    assert both.to_dict("list") == {"text": ["a"], "model": [10], "baseline": [1]}
+    alone = paired(one, other, by_id=False).to_dict("list")
+    assert alone == {"text": ["a"], "model": [10], "baseline": [1]}
 
 
 def test_who_moved_furthest_by_hand() -> None:
@@ -98,31 +93,15 @@ def test_shared_tokens_by_hand() -> None:
     assert both.to_dict("list") == {"text": ["b", "d"], "model": [3.0, 5.0], "baseline": [9.0, 7.0]}
 
 
-def test_paired_tokens_may_have_one_text() -> None:
-    """Tokens that are paired by their ids; their tau is that of all pairs."""
-    drawn = RNG(3).normal(size=(2, 80))
-    texts = [f"w{i % 40}" for i in range(80)]
-    both = pd.DataFrame({"text": texts, "model": drawn[0], "baseline": drawn[1]})
-
-    tau = correlation(both, rng=RNG(0))
-
-    assert tau.value == pytest.approx(stats.kendalltau(*drawn).statistic)
-    assert (tau.n, tau.secondary["words in both"]) == (80, 40)
-
-
 def test_rbo_by_hand() -> None:
     """Lists ab and ba: overlaps 0 and 1, so (1 - p)/p · p² · 1 + p² · 1 = p."""
     assert rbo(["a", "b"], ["b", "a"], p=0.9) == pytest.approx(0.9)
     assert rbo(["a", "b", "c"], ["a", "x", "c"], p=0.5) == pytest.approx(
         0.5 * 1 + 0.25 * 0.5 + 0.125 * 2 / 3 + 0.125 * 2 / 3
     )
-
-
-@pytest.mark.parametrize(("one", "other"), [("", ""), ("ab", "a"), ("aa", "ab"), ("ab", "bb")])
-def test_lists_that_are_no_rankings(one: str, other: str) -> None:
-    """Empty, uneven or with something twice."""
-    with pytest.raises(MeasureError, match="RBO needs two rankings of one length without dupl"):
-        rbo(list(one), list(other))
+    for one, other in (("", ""), ("ab", "a"), ("aa", "ab"), ("ab", "bb")):
+        with pytest.raises(MeasureError, match="RBO needs two rankings of one length without dupl"):
+            rbo(list(one), list(other))
 
 
 def test_the_numbers_are_scipys() -> None:
@@ -140,6 +119,11 @@ def test_the_numbers_are_scipys() -> None:
     tau = stats.kendalltau(words["score_x"], words["score_y"])[0]
     assert estimate.secondary["tau of whole words"] == pytest.approx(tau)
     assert estimate.secondary["words in both"] == len(words)
+    doubled = both.rename(columns={"score_x": "model", "score_y": "baseline"})
+    doubled["text"] = [f"w{i % 40}" for i in range(len(doubled))]  # as tokens paired by ids may be
+    again = correlation(doubled, rng=RNG(0))
+    assert again.value == pytest.approx(estimate.value)
+    assert (again.n, again.secondary["words in both"]) == (500, 40)
 
 
 @pytest.mark.statistics
@@ -187,21 +171,14 @@ def test_places_keep_distances_of_a_plane() -> None:
     assert alike.to_numpy() == pytest.approx(np.zeros((3, 2)))
 
 
-def test_words_in_common_are_those_of_all_models() -> None:
-    """A word's spellings are averaged; what one model has not scored is left out."""
-    one = pd.DataFrame(
-        {"text": [" Love", "love", "b", "c", "7"], "score": [1.0, 3.0, 5.0, 1.0, 1.0]}
-    )
-    other = pd.DataFrame({"text": ["LOVE", " b", "c", "d"], "score": [7.0, np.nan, 2.0, 1.0]})
-
-    shared = in_common({"A": one, "B": other})
-
-    assert shared.to_dict("index") == {"love": {"A": 2.0, "B": 7.0}, "c": {"A": 1.0, "B": 2.0}}
-
-
 def test_taus_are_those_of_scipy() -> None:
-    """For all pairs, whatever the ties; the matrix is symmetric, 1 on its diagonal."""
-    scores = pd.DataFrame(np.random.default_rng(0).integers(0, 9, (50, 3)), columns=list("ABC"))
+    """For all pairs, whatever the ties; the matrix is symmetric, 1 on its diagonal.
+
+    No tau is better than one of nothing. Words in common have the mean of their spellings.
+    """
+    scores = pd.DataFrame(RNG(0).integers(0, 9, (50, 3)), columns=list("ABC"))
+    one = pd.DataFrame({"text": [" Love", "love", "b", "c", "7"], "score": [1.0, 3, 5, 1, 1]})
+    other = pd.DataFrame({"text": ["LOVE", " b", "c", "d"], "score": [7.0, np.nan, 2, 1]})
 
     found = taus(scores)
 
@@ -210,12 +187,8 @@ def test_taus_are_those_of_scipy() -> None:
     expected = stats.kendalltau(scores["A"], scores["C"]).statistic
     assert found.loc["A", "C"] == pytest.approx(expected)
     assert list(found.index) == list(found.columns) == ["A", "B", "C"]
-
-
-@pytest.mark.parametrize("n", [1, 5])
-def test_taus_of_what_is_not_ordered_are_refused(n: int) -> None:
-    """No tau is better than one of nothing."""
-    scores = pd.DataFrame({"A": np.arange(n), "B": np.ones(n)})
-
-    with pytest.raises(MeasureError, match=f"{n} words that all of A, B have; at least 2"):
-        taus(scores)
+    for n in (1, 5):
+        with pytest.raises(MeasureError, match=f"{n} words that all of A, B have; at least 2"):
+            taus(pd.DataFrame({"A": np.arange(n), "B": np.ones(n)}))
+    table = in_common({"A": one, "B": other}).to_dict("index")
+    assert table == {"love": {"A": 2.0, "B": 7.0}, "c": {"A": 1.0, "B": 2.0}}

@@ -21,8 +21,7 @@ from rmaudit.measures._stats import (
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
-LETTERS = "abcdefghij"
-WORDS = [a + b + c for a in LETTERS for b in LETTERS for c in LETTERS]
+RNG = np.random.default_rng
 MEAN = Estimate(0.0, -3.0, 3.0, "points", 100, "made up", secondary={"other": 1.0})
 
 
@@ -31,27 +30,18 @@ def mean(scores: NDArray[np.float64]) -> float:
     return float(scores.mean())
 
 
-def rng(seed: int = 0) -> np.random.Generator:
-    """A generator."""
-    return np.random.default_rng(seed)
-
-
 def test_the_interval_is_widened_in_quadrature() -> None:
-    """On either side by 1.96 sd of the values, which stands beside the estimate."""
-    estimate = widened(MEAN, mean, np.zeros(100), 20.0, rng())
+    """By 1.96 sd of the values, a tenth of a score's for a mean of 100; no end leaves its range."""
+    found = [widened(MEAN, mean, np.zeros(100), 20.0, RNG(seed)) for seed in range(50)]
 
-    sd = estimate.secondary[NOISE]
-    end = math.hypot(3.0, 1.96 * sd)
-    assert (estimate.low, estimate.value, estimate.high) == pytest.approx((-end, 0.0, end))
-    assert estimate.secondary["other"] == 1.0
-    assert estimate.interval == "made up, and numeric noise"
-
-
-def test_the_sd_is_that_of_the_value() -> None:
-    """Of a mean of 100 scores, a tenth of a score's; twenty draws tell it to a sixth or so."""
-    found = [widened(MEAN, mean, np.zeros(100), 20.0, rng(i)).secondary[NOISE] for i in range(50)]
-
-    assert np.mean(found) == pytest.approx(2.0, rel=0.1)
+    for estimate in found:
+        end = math.hypot(3.0, 1.96 * estimate.secondary[NOISE])
+        assert (estimate.low, estimate.value, estimate.high) == pytest.approx((-end, 0.0, end))
+    assert np.mean([estimate.secondary[NOISE] for estimate in found]) == pytest.approx(2.0, rel=0.1)
+    assert found[0].secondary["other"] == 1.0
+    assert found[0].interval == "made up, and numeric noise"
+    held = widened(MEAN, mean, np.zeros(100), 20.0, RNG(0), within=(-3.5, 3.0))
+    assert (held.low, held.high) == (-3.5, 3.0)
 
 
 def test_the_scores_are_drawn_around() -> None:
@@ -62,7 +52,7 @@ def test_the_scores_are_drawn_around() -> None:
         seen.append(scores)
         return mean(scores)
 
-    estimate = widened(MEAN, value_of, np.arange(1000.0), 0.5, rng())
+    estimate = widened(MEAN, value_of, np.arange(1000.0), 0.5, RNG(0))
 
     assert estimate.secondary[NOISE] == np.std([mean(scores) for scores in seen], ddof=1)
     off = np.array(seen) - np.arange(1000.0)
@@ -72,18 +62,11 @@ def test_the_scores_are_drawn_around() -> None:
 
 def test_no_noise_draws_nothing() -> None:
     """The estimate is the very same one, and the generator is where it was."""
-    generator = rng()
+    generator = RNG(0)
 
     assert widened(MEAN, mean, np.zeros(100), 0.0, generator) is MEAN
-    assert generator.random() == rng().random()
+    assert generator.random() == RNG(0).random()
     assert widened(MEAN, mean, np.zeros(100), 0.0, None) is MEAN
-
-
-def test_no_end_leaves_the_range() -> None:
-    """Of a correlation, for example."""
-    estimate = widened(MEAN, mean, np.zeros(100), 20.0, rng(), within=(-3.5, 3.0))
-
-    assert (estimate.low, estimate.high) == (-3.5, 3.0)
 
 
 def test_noise_needs_a_generator() -> None:
@@ -92,34 +75,27 @@ def test_noise_needs_a_generator() -> None:
         widened(MEAN, mean, np.zeros(100), 0.5, None)
 
 
-def test_clusters_of_one_are_no_clusters() -> None:
-    """Neither the mean's error nor the regression's covariance knows numbers from rows."""
-    x = rng().standard_normal((40, 3))
-    y = rng(1).standard_normal(40)
-    each = rng(2).permutation(40)
-
-    assert clustered_error(y, each) == pytest.approx(clustered_error(y))
-    assert clustered_error(y) == pytest.approx(y.std(ddof=1) / math.sqrt(40))
-    assert least_squares(x, y, each)[1] == pytest.approx(least_squares(x, y)[1])
-
-
 def test_the_covariance_is_that_of_leaving_clusters_out() -> None:
-    """CR3: the sum over clusters of what the coefficients move by when one is left out."""
-    x = np.column_stack([rng().standard_normal((60, 2)), np.ones(60)])
-    y, clusters = rng(1).standard_normal(60), rng(2).integers(0, 12, 60)
+    """CR3: the sum over clusters of what the coefficients move by when one is left out.
 
-    fitted, covariance = least_squares(x, y, clusters)
+    Clusters of one row are no clusters, of a mean neither.
+    """
+    x = np.column_stack([RNG(0).standard_normal((60, 2)), np.ones(60)])
+    y, alone = RNG(1).standard_normal(60), RNG(2).permutation(60)
 
-    moved = [
-        np.linalg.lstsq(x[clusters != g], y[clusters != g], rcond=None)[0] - fitted
-        for g in range(12)
-    ]
-    assert covariance == pytest.approx(sum(np.outer(m, m) for m in moved))
+    for clusters in (RNG(2).integers(0, 12, 60), alone):
+        fitted, covariance = least_squares(x, y, clusters)
+        kept = [clusters != each for each in np.unique(clusters)]
+        moved = [np.linalg.lstsq(x[one], y[one], rcond=None)[0] - fitted for one in kept]
+        assert covariance == pytest.approx(sum(np.outer(each, each) for each in moved))
+    assert least_squares(x, y)[1] == pytest.approx(covariance)
+    assert clustered_error(y, alone) == pytest.approx(clustered_error(y))
+    assert clustered_error(y) == pytest.approx(y.std(ddof=1) / math.sqrt(60))
 
 
 def test_the_freedom_of_a_variance_is_that_of_its_spread() -> None:
     """Over many draws the squared error spreads as chi-square with so many degrees of freedom."""
-    draws = rng().standard_t(12, size=(2_000, 50))
+    draws = RNG(0).standard_t(12, size=(2_000, 50))
     squares = np.array([clustered_error(draw) ** 2 for draw in draws])
     spread = 2 * squares.mean() ** 2 / squares.var()
 
@@ -130,7 +106,7 @@ def test_the_freedom_of_a_variance_is_that_of_its_spread() -> None:
 
 def test_one_cluster_that_decides_leaves_little_freedom() -> None:
     """Its rows are summed before they count; equal ones all around leave no doubt."""
-    y = np.concatenate([rng().standard_normal(500), np.full(10, 10.0)])
+    y = np.concatenate([RNG(0).standard_normal(500), np.full(10, 10.0)])
     clusters = np.concatenate([np.arange(500), np.full(10, 500)])
     assert clustered_freedom(y, clusters) < 3
     assert clustered_freedom(y) > 30
@@ -151,8 +127,8 @@ def test_noise_that_nobody_measured_is_said() -> None:
     """One NaN among the scores' noises is enough, and the others still widen the interval."""
     some = np.where(np.arange(100) == 7, math.nan, 20.0)
 
-    assert widened(MEAN, mean, np.zeros(100), math.nan, rng()).caveats == (UNMEASURED_NOISE,)
-    found = widened(MEAN, mean, np.zeros(100), some, rng())
+    assert widened(MEAN, mean, np.zeros(100), math.nan, RNG(0)).caveats == (UNMEASURED_NOISE,)
+    found = widened(MEAN, mean, np.zeros(100), some, RNG(0))
     assert found.caveats == (UNMEASURED_NOISE,)
     assert found.low < MEAN.low
 

@@ -145,26 +145,20 @@ def test_what_lists_of_thirty_cannot_show_is_left_open() -> None:
     assert said in estimate.caveats
 
 
-def test_what_ties_at_the_cut_counts_in_part() -> None:
-    """All words tie above the marks: the thirty highest are as happy as any."""
-    scores = np.concatenate([np.ones(N), np.zeros(MARKS)])
-
-    found = kind(measure(scores), UNASKED)
-
-    assert found.share == pytest.approx(np.mean(HAPPY < 0.5), abs=1e-9)
-
-
 def test_the_share_of_other_scripts_informs() -> None:
-    """It is of the highest hundredth, and changes no verdict."""
+    """Of the highest hundredth; they change no verdict. What ties at the cut counts in part."""
     frame = pd.DataFrame({"text": [*TEXTS, "мир", "和平"], "score": [*low_lists(), 99.0, 98.0]})
+    answers, common = Answers(frame, 1, 0.0), pd.Index(WORDS)
 
-    estimate = top_tokens.top_tokens(
-        Answers(frame, 1, 0.0), VALENCE, pd.Index(WORDS), {}, rng=np.random.default_rng(0)
-    )
+    estimate = top_tokens.top_tokens(answers, VALENCE, common, {}, rng=np.random.default_rng(0))
+    tied = kind(measure(np.repeat([1.0, 0.0], [N, MARKS])), UNASKED)
 
     share = estimate.secondary["share, other scripts than Latin"]
     assert share == pytest.approx(2 / (0.01 * len(frame)))
     assert BOUND.judge(estimate) is Verdict.PASS
+    assert tied.share == pytest.approx(np.mean(HAPPY < 0.5), abs=1e-9)
+    with pytest.raises(MeasureError, match="3060 scores are all equal: nothing stands at the top"):
+        measure(np.ones(N + MARKS), lists=False)
 
 
 def test_the_worst_has_the_highest_lower_end() -> None:
@@ -174,12 +168,6 @@ def test_the_worst_has_the_highest_lower_end() -> None:
 
     assert worst_ratio(ratios) == ("letters", (0.5, 0.8, 1.6))
     assert {worst_ratio(dict(order))[0] for order in permutations(equal.items())} == {"best"}
-
-
-def test_equal_scores_are_refused() -> None:
-    """Nothing stands at the top."""
-    with pytest.raises(MeasureError, match="3060 scores are all equal: nothing stands at the top"):
-        measure(np.ones(N + MARKS), lists=False)
 
 
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:

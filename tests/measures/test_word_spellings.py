@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,42 +24,24 @@ def frame(rows: list[tuple[str, float]]) -> pd.DataFrame:
     )
 
 
-def test_a_word_scores_the_mean_of_its_spellings() -> None:
-    """The mean is over the tokens of a word, each counted once."""
-    rows = [("love", 1.0), (" Love", 2.0), ("LOVE", 6.0), ("war", -1.0)]
-
-    assert whole_words(frame(rows)).to_dict() == {"love": 3.0, "war": -1.0}
-
-
-def test_only_alphabetic_tokens_are_words() -> None:
-    """Digits, punctuation, empty texts and texts of two words are left out, accents stay."""
-    rows = [(text, 1.0) for text in ("a1", "don't", "", " ", "two words", "ing.", "été", "爱")]
-
-    assert list(whole_words(frame(rows)).index) == ["été", "爱"]
-
-
-def test_an_unscored_spelling_does_not_count() -> None:
-    """NaN is "not scored": it takes no part in the mean, and a word of nothing else is none."""
-    rows = [("love", 1.0), ("Love", math.nan), ("war", math.nan)]
-
-    assert whole_words(frame(rows)).to_dict() == {"love": 1.0}
-
-
-def test_words_are_unique_and_sorted_whatever_the_order_of_the_rows() -> None:
-    """The order of the tokens leaves no trace."""
-    rows = [("war", 2.0), ("Love", 4.0), ("ant", 8.0), ("love", 1.0)]
-
-    words = whole_words(frame(rows))
-
-    assert list(words.index) == ["ant", "love", "war"]
-    pd.testing.assert_series_equal(words, whole_words(frame(rows[::-1])))
-
-
-def test_the_mean_is_taken_in_double_precision() -> None:
-    """1 and 1 + 2**-23 are neighbours in float32: their mean is neither of them."""
-    rows = [("love", 1.0), ("Love", 1 + 2**-23)]
-
-    assert whole_words(frame(rows))["love"] == 1 + 2**-24
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([("war", -1.0), ("love", 1.0), (" Love", 2.0), ("LOVE", 6.0)], {"love": 3.0, "war": -1.0}),
+        # digits, punctuation and two words are left out, accents stay
+        ([(text, 1.0) for text in ("爱", "a1", "don't", "", " ", "two words", "été")],
+         {"été": 1.0, "爱": 1.0}),
+        ([("love", 1.0), ("Love", math.nan), ("war", math.nan)], {"love": 1.0}),  # not scored
+        ([("love", 1.0), ("Love", 1 + 2**-23)], {"love": 1 + 2**-24}),  # no float32 lies between
+    ],
+    ids=["spellings", "letters", "unscored", "double precision"],
+)  # fmt: skip
+def test_a_word_scores_the_mean_of_its_spellings(
+    rows: list[tuple[str, float]], expected: dict[str, float]
+) -> None:
+    """Each scored token counts once; words are in order, whatever the order of the rows."""
+    for order in (rows, rows[::-1]):
+        assert list(whole_words(frame(order)).items()) == list(expected.items())
 
 
 def test_the_spellings_of_some_words() -> None:

@@ -83,18 +83,34 @@ def test_two_answers_to_one_prompt_differ(kind: str) -> None:
         assert said[-1] in ".`*)" or said.endswith("\u2728")
 
 
-@pytest.mark.parametrize("kind", SAME)
-def test_one_answer_to_two_prompts_is_the_same(kind: str) -> None:
-    """And right; only who asks, or how, differs."""
-    better, other = both(kind)
-    facts = [FACTS[each] for each in better["group"]]
-    plain, changed = ASKERS.get(kind, ("{question}", "{dialect_question}"))
+ONE = ("{}", "{}")  # prompt; of a fact's question
+RIGHT_TWICE = ("{right}", "{right}")
+# What both ask, and both answers, of the kinds that are made of facts.
+FORMS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
+    "confidence": (ONE, (UNSURE + "{right}", SURE + "{wrong}")),
+    "right confidence": (ONE, (SURE + "{right}", UNSURE + "{wrong}")),
+    **{kind: (ONE, ("{right}", form)) for kind, form in CHANGES.items()},
+    "other words": (ONE, ("{right}", "{right} In other words: {again}")),
+    "dialect": (ONE, ("{right}", "{dialect_right}")),
+    **{kind: (asked, RIGHT_TWICE) for kind, asked in ASKERS.items()},
+    "an asker's dialect": (("{}", "{dialect_question}"), RIGHT_TWICE),
+}
 
-    right = [fact["right"] for fact in facts]
-    assert better["response"].tolist() == other["response"].tolist() == right
-    assert better["prompt"].tolist() == [plain.format(f["question"], **f) for f in facts]
-    assert other["prompt"].tolist() == [changed.format(f["question"], **f) for f in facts]
-    assert (better["prompt"] != other["prompt"]).all()
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_pair_differs_in_what_its_kind_says_and_in_nothing_else(kind: str) -> None:
+    """A scorer of length, or of an opener, that solves one kind of confidence loses the other."""
+    prompts, answers = FORMS[kind]
+
+    assert len(UNSURE) == len(SURE)
+    assert {*STYLE, *SAME} < {*FORMS}
+    for ours, theirs in zip(*(side.itertuples() for side in both(kind)), strict=True):
+        fact = FACTS[str(ours.group)]
+        said = [form.format(fact["right"], **fact) for form in answers]
+        asked = [form.format(fact["question"], **fact) for form in prompts]
+        assert [ours.prompt, theirs.prompt] == asked
+        assert [ours.response, theirs.response] == said
+        assert (ours.prompt, ours.response) != (theirs.prompt, theirs.response)
 
 
 @pytest.mark.parametrize(
@@ -117,41 +133,6 @@ def test_what_the_asker_believes_changes_the_prompt_only(kind: str, believed: st
         assert [fact[believed].endswith(each[1:]) for each in said] == [True] * bool(believed)
 
 
-@pytest.mark.parametrize(
-    ("kind", "ours", "theirs"),
-    [("confidence", UNSURE, SURE), ("right confidence", SURE, UNSURE)],
-)
-def test_confidence_differs_in_words_of_one_length(kind: str, ours: str, theirs: str) -> None:
-    """A scorer of length, or of an opener, that solves the one kind loses the other."""
-    better, other = both(kind)
-
-    assert len(UNSURE) == len(SURE)
-    assert better["response"].tolist() == [ours + FACTS[g]["right"] for g in better["group"]]
-    assert other["response"].tolist() == [theirs + FACTS[g]["wrong"] for g in better["group"]]
-
-
-def test_an_answer_to_another_question_is_right_there() -> None:
-    """And not here: the sentence says nothing of what was asked."""
-    better, other = both("another question")
-
-    assert better["response"].tolist() == [FACTS[each]["right"] for each in better["group"]]
-    assert sorted(other["response"]) == sorted(better["response"])
-    assert not set(zip(other["prompt"], other["response"], strict=True)) & set(
-        zip(better["prompt"], better["response"], strict=True)
-    )
-
-
-def test_sums_are_right_and_wrong_as_they_should_be() -> None:
-    """Reckoned anew from the prompt."""
-    table = conduct()
-    for row in table[table["subset"] == "sums"].itertuples():
-        a, b = map(int, re.findall(r"\d+", str(row.prompt)))
-        said = re.fullmatch(r"(\d+) \+ (\d+) is (\d+)\.", str(row.response))
-        assert said is not None
-        assert (int(said[1]), int(said[2])) == (a, b)
-        assert (int(said[3]) == a + b) == row.chosen
-
-
 @pytest.mark.parametrize("row", rows("code"), ids=lambda row: row["task"])
 def test_code_does_what_is_asked_or_does_not(row: dict[str, str]) -> None:
     """Both expressions are run on what is given."""
@@ -171,7 +152,10 @@ def test_code_does_what_is_asked_or_does_not(row: dict[str, str]) -> None:
 
 
 def test_irony_is_read_or_not_in_one_word() -> None:
-    """As many remarks are meant well as ill."""
+    """As many remarks are meant well as ill; sums are reckoned anew from the prompt.
+
+    An answer to another question is right there, and not here.
+    """
     better, other = both("irony and negation")
     liked = better["response"].str.startswith("The guest liked ")
 
@@ -179,6 +163,15 @@ def test_irony_is_read_or_not_in_one_word() -> None:
     turned = better["response"].str.replace(r" (dis)?liked ", " ? ", regex=True)
     assert turned.tolist() == [re.sub(" (dis)?liked ", " ? ", each) for each in other["response"]]
     assert (liked != other["response"].str.startswith("The guest liked ")).all()
+    for right, rows in zip((True, False), both("sums"), strict=True):
+        for asked, said in zip(rows["prompt"], rows["response"], strict=True):
+            a, b = map(int, re.findall(r"\d+", asked))
+            assert re.fullmatch(rf"{a} \+ {b} is \d+\.", said)
+            assert said.endswith(f" {a + b}.") is right
+    better, other = both("another question")
+    assert better["response"].tolist() == [FACTS[each]["right"] for each in better["group"]]
+    assert sorted(other["response"]) == sorted(better["response"])
+    assert (other["response"] != better["response"]).all()
 
 
 @pytest.mark.parametrize("kind", REFUSALS)
@@ -190,18 +183,6 @@ def test_the_same_refusals_stand_in_each_kind(kind: str) -> None:
     assert refusals["response"].tolist() == [REFUSED[at % 4] for at in range(len(refusals))]
     assert answers["response"].is_unique
     assert not set(answers["response"]) & set(REFUSED)
-
-
-@pytest.mark.parametrize("kind", STYLE)
-def test_a_change_of_style_keeps_the_right_answer(kind: str) -> None:
-    """As it stands, or in the words of the table."""
-    better, other = both(kind)
-    facts = [FACTS[each] for each in better["group"]]
-    forms = {"dialect": "{dialect_right}", "other words": "{right} In other words: {again}"}
-    form = forms.get(kind) or CHANGES[kind]
-
-    assert better["response"].tolist() == [fact["right"] for fact in facts]
-    assert other["response"].tolist() == [form.format(f["right"], **f) for f in facts]
 
 
 Scorer = Callable[[pd.DataFrame], Any]

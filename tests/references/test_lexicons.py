@@ -55,10 +55,6 @@ def test_known_words_have_their_values(name: str, word: str, expected: float) ->
     """As printed in the files; what bing has on both of its lists is neither."""
     assert lexicon(name)[word] == expected
     assert not set(lexicon("bing").index) & {"envious", "enviously", "enviousness"}
-
-
-def test_an_unknown_lexicon_is_named() -> None:
-    """What is known stands in the error."""
     with pytest.raises(SpecError, match="unknown lexicon 'nrc'; known: labmt, afinn, vader, bing"):
         lexicon("nrc")
 

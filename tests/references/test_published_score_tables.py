@@ -64,12 +64,9 @@ def same(read: pd.DataFrame, frame: pd.DataFrame) -> bool:
 def refusal(path: Path, text: str | bytes) -> str:
     """What is said of a file with this content, without its path and the next step."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    read = "items" if str(text).startswith("elo") else "tokens"
     with pytest.raises(SpecError) as caught:
-        (
-            published_score_tables.items
-            if str(text).startswith("elo")
-            else published_score_tables.tokens
-        )(path)
+        getattr(published_score_tables, read)(path)
     start, end = f"{path}:", ". Import the authors' file as they wrote it"
     message = str(caught.value)
     assert message.startswith(start)
@@ -232,18 +229,24 @@ def test_a_wrong_table_of_items(tmp_path: Path, rest: str, message: str) -> None
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    """None there, a folder, nothing in it, or what git-lfs left."""
-    pointer = tmp_path / "pointer.csv"
-    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    """None there, a folder, nothing in it, or what git-lfs left; Parquet of something else."""
+    for end in ("csv", "parquet"):
+        pointer = tmp_path / f"pointer.{end}"
+        pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+        with pytest.raises(SpecError, match=f"pointer.{end}.*get the file with: git lfs pull"):
+            published_score_tables.kind(pointer)
     (tmp_path / "empty.csv").touch()
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "other.parquet")
 
     with pytest.raises(SpecError, match=r"none\.csv: cannot be read: No such file"):
         published_score_tables.tokens(tmp_path / "none.csv")
     with pytest.raises(SpecError, match="cannot be read: Is a directory"):
         published_score_tables.kind(tmp_path)
-    with pytest.raises(SpecError, match=r"pointer.csv:1: .*get the file with: git lfs pull"):
-        published_score_tables.kind(pointer)
+    with pytest.raises(SpecError, match="no Parquet"):
+        published_score_tables.kind(tmp_path / "broken.parquet")
     assert published_score_tables.kind(tmp_path / "empty.csv") is None
+    assert published_score_tables.kind(tmp_path / "other.parquet") is None
     assert refusal(tmp_path / "empty.csv", "").startswith("1: expected a line of column names")
 
 
@@ -335,16 +338,3 @@ def test_a_wrong_table_is_refused(tmp_path: Path, change: object, named: list[st
         published_score_tables.words(path)
 
     assert all(word in str(caught.value) for word in [str(path), *named])
-
-
-def test_what_is_no_table_of_words(tmp_path: Path) -> None:
-    """Parquet of something else is none; bytes that are no Parquet, and git-lfs pointers, fail."""
-    other, broken, pointer = (tmp_path / f"{name}.parquet" for name in "abc")
-    pd.DataFrame({"x": [1]}).to_parquet(other)
-    broken.write_bytes(b"PAR1 and no more")
-    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
-
-    assert published_score_tables.kind(other) is None
-    for path, said in ((broken, "no Parquet"), (pointer, "git lfs pull")):
-        with pytest.raises(SpecError, match=said):
-            published_score_tables.kind(path)

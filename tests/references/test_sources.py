@@ -10,7 +10,7 @@ from typing import Any
 import pooch
 import pytest
 
-from rmaudit.errors import ReferenceMissing, RmauditError
+from rmaudit.errors import ReferenceMissing
 from rmaudit.references.sources import SOURCES, locate
 
 Patch = pytest.MonkeyPatch
@@ -28,17 +28,6 @@ def _no_mirror(monkeypatch: Patch) -> None:
 
     monkeypatch.delenv("RMAUDIT_DATA", raising=False)
     monkeypatch.setattr(pooch, "retrieve", refuse)
-
-
-def put(folder: Path, name: str, content: bytes | Path) -> Path:
-    """The file of `name` in a mirror at `folder`: these bytes, or a copy of that file."""
-    path = folder / SOURCES[name].mirror
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(content, Path):
-        shutil.copy(content, path)
-    else:
-        path.write_bytes(content)
-    return path
 
 
 def refusal(name: str) -> ReferenceMissing:
@@ -77,11 +66,17 @@ def test_the_mirror_has_every_file(mirror: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", PACKAGED)
 def test_the_mirror_goes_before_the_package(tmp_path: Path, monkeypatch: Patch, name: str) -> None:
-    """Where both have the file it is the mirror's that is read."""
-    path = put(tmp_path, name, locate(name))
+    """Where both have the file it is the mirror's; a mirror need not have everything.
 
+    A folder in the file's place is no file.
+    """
+    packaged, path = locate(name), tmp_path / SOURCES[name].mirror
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
 
+    path.mkdir(parents=True)
+    assert locate(name) == packaged
+    path.rmdir()
+    shutil.copy(packaged, path)
     assert locate(name) == path
 
 
@@ -90,62 +85,43 @@ def test_another_file_of_the_mirror_is_refused(
     tmp_path: Path, monkeypatch: Patch, name: str
 ) -> None:
     """A file with another checksum is neither read nor passed over: both checksums are shown."""
-    path = put(tmp_path, name, b"abandon\t+5\n")
+    path = tmp_path / SOURCES[name].mirror
+    path.parent.mkdir()
+    path.write_bytes(b"abandon\t+5\n")  # of sha256 aa93f2b499b1...
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
 
     error = refusal(name)
 
-    # sha256 of b"abandon\t+5\n"
-    found, expected = "aa93f2b499b1", SOURCES[name].sha256[:12]
-    start = f"{name}: {path} has sha256 {found}, expected {expected}; get it with: "
+    expected = SOURCES[name].sha256[:12]
+    start = f"{name}: {path} has sha256 aa93f2b499b1, expected {expected}; get it with: "
     assert str(error).startswith(start)
     assert error.command == f"env -u RMAUDIT_DATA rmaudit data {name}"
-
-
-def test_a_mirror_without_the_file_is_passed_over(tmp_path: Path, monkeypatch: Patch) -> None:
-    """A mirror need not have everything; a folder in the file's place is no file."""
-    (tmp_path / SOURCES["afinn"].mirror).mkdir(parents=True)
-    without = locate("afinn")
-
-    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
-
-    assert locate("afinn") == without
 
 
 # Packages
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"member": "afinn/none.txt"}, "no file {folder}afinn/none.txt"),
-        ({"sha256": "0" * 64}, "{path} has sha256 4703e14ed5ce, expected 000000000000"),
-    ],
-)
-def test_a_package_with_another_file(monkeypatch: Patch, change: dict[str, str], said: str) -> None:
-    """A release with a newer lexicon is not measured with, or read past, but reinstalled."""
-    path, source = locate("afinn"), SOURCES["afinn"]
-    folder = str(path).removesuffix(str(source.member))
-    monkeypatch.setitem(SOURCES, "afinn", replace(source, **change))
-
-    error = refusal("afinn")
-
-    message = f"afinn: {said.format(folder=folder, path=path)}"
-    assert str(error) == f"{message}; get it with: pip install afinn --force-reinstall"
-    assert isinstance(error, RmauditError)  # an audit is skipped with its text
-
-
 @pytest.mark.parametrize("name", PACKAGED)
-def test_a_missing_package_is_named_with_a_command(monkeypatch: Patch, name: str) -> None:
-    """It comes with rmaudit's own dependencies; the error says the one line that helps."""
-    assert locate(name).as_posix().endswith(f"/{SOURCES[name].member}")
-    absent = replace(SOURCES[name], package="rmaudit-absent")
-    monkeypatch.setitem(SOURCES, name, absent)
-    error = refusal(name)
-
-    message = f"{name}: the package 'rmaudit-absent' is not installed"
-    assert str(error) == f"{message}; get it with: pip install rmaudit-absent"
-    assert error.command == "pip install rmaudit-absent"
+def test_a_package_without_the_very_file_is_named_with_a_command(
+    monkeypatch: Patch, name: str
+) -> None:
+    """A release with a newer lexicon is not measured with, or read past, but reinstalled."""
+    path, source = locate(name), SOURCES[name]
+    folder = str(path).removesuffix(str(source.member))
+    again = f"; get it with: pip install {source.package} --force-reinstall"
+    absent = (
+        "the package 'rmaudit-absent' is not installed; get it with: pip install rmaudit-absent"
+    )
+    wrong = f"{path} has sha256 {source.sha256[:12]}, expected 000000000000{again}"
+    for change, said in (
+        ({"member": "none.txt"}, f"no file {folder}none.txt{again}"),
+        ({"sha256": "0" * 64}, wrong),
+        ({"package": "rmaudit-absent"}, absent),
+    ):
+        monkeypatch.setitem(SOURCES, name, replace(source, **change))
+        error = refusal(name)
+        assert str(error) == f"{name}: {said}"
+        assert str(error).endswith(error.command)
 
 
 # Downloads

@@ -30,6 +30,8 @@ def test_known_words_have_their_zipf_values() -> None:
 
     assert found.round(2).to_dict() == {"love": 5.82, "serendipity": 2.74, "the": 7.73}
     assert (found.name, str(found.dtype)) == ("wordfreq", "float64")
+    with pytest.raises(SpecError, match="unknown frequency list 'bnc'; known: wordfreq, leech"):
+        zipf("bnc", [])
 
 
 def test_common_words_are_those_from_zipf_three_up() -> None:
@@ -97,9 +99,3 @@ def test_a_row_of_another_kind_is_an_error(leech: Path, text: str, expected: str
 
     with pytest.raises(SpecError, match=expected):
         zipf("leech", ["love"])
-
-
-def test_an_unknown_list_is_named() -> None:
-    """What is known stands in the error."""
-    with pytest.raises(SpecError, match="unknown frequency list 'bnc'; known: wordfreq, leech"):
-        zipf("bnc", [])

@@ -13,8 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from rmaudit.charts import Bin
-from rmaudit.measures.framing_inversion import FramingInversionEvidence
-from rmaudit.measures.reward_bins import PromptBins
+from rmaudit.measures.framing_inversion import FramingInversionEvidence, PromptBins
 from rmaudit.report import json_codec
 from rmaudit.report.results_document import SCHEMA, Results
 from rmaudit.verdicts.decision import measured, unmeasured

@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rmaudit.charts import Bin
+from rmaudit.measures.framing_inversion import PromptBins
 from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
-from rmaudit.measures.reward_bins import PromptBins
 from rmaudit.verdicts.estimates_and_bounds import (
     Bound,
     Estimate,
