@@ -19,7 +19,7 @@ from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from tests.report.conftest import happenings, hostile_results, typed
 from tests.report.page.test_token_explorer import PROMPTS, swept
-from tests.report.test_results_document import RUN
+from tests.report.runs import RUN
 
 pytestmark = pytest.mark.slow
 

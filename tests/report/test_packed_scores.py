@@ -19,7 +19,7 @@ from rmaudit.report.results_document import Packed, Results, SweepSummary
 from rmaudit.report.results_of_run import collect
 from rmaudit.report.results_reader import contradiction
 from tests.report.conftest import HOSTILE
-from tests.report.test_results_document import RUN, SPEC, record
+from tests.report.runs import RUN, SPEC, record
 
 TEXTS = st.text(st.characters(), max_size=5)  # lone surrogates and NUL among them
 ROWS = st.tuples(TEXTS, TEXTS, st.floats(width=32, allow_infinity=False))

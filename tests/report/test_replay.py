@@ -16,7 +16,7 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict, a
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 from tests.findings import but
-from tests.report.test_results_document import FINDING, RUN, SPEC
+from tests.report.runs import FINDING, RUN, SPEC
 
 TODAY = date(2026, 11, 21)
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")

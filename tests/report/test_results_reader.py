@@ -31,7 +31,7 @@ from tests.findings import TODAY, claim
 from tests.report.charts.conftest import EVERY
 from tests.report.charts.conftest import typed as evidence_of
 from tests.report.conftest import HOSTILE
-from tests.report.test_results_document import RUN as COLLECTED
+from tests.report.runs import RUN as COLLECTED
 
 DOCS = Path(__file__).parents[2] / "docs"
 BAD: tuple[Any, ...] = (

@@ -136,8 +136,7 @@ def _audits(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
             yield from screen.told(row.audit, said, mark="unsure")
     if not gates:
         yield from _informational(every, screen)
-    certain = [row.audit for row in gates if _passes(row) and not row.doubt]
-    if certain:
+    if certain := [row.audit for row in gates if _passes(row) and not row.doubt]:
         yield from screen.told(", ".join(certain), mark="pass")
 
 
@@ -157,8 +156,7 @@ def _informational(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
 
 def _doubtful_passes(model: str, every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield a line on a model's gates whose pass may only mean that it has no preferences."""
-    own = [row for row in every if row.gate and row.doubt and row.model == model and _passes(row)]
-    if own:
+    if own := [r for r in every if r.gate and r.doubt and r.model == model and _passes(r)]:
         audits = ", ".join(row.audit for row in own)
         said = f"{audits}: pass{'' if len(own) > 1 else 'es'}, but {own[0].doubt}"
         yield from screen.told(said, mark="unsure")
@@ -229,10 +227,7 @@ def _not_asked(finding: Finding) -> bool:
 
 def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield remarks: informational audits, null controls that pass, waivers and overrides."""
-    informs = [
-        row for row in every if not row.gate and (row.worst.estimate or _not_asked(row.worst))
-    ]
-    if informs:
+    if informs := [r for r in every if not r.gate and (r.worst.estimate or _not_asked(r.worst))]:
         yield from screen.told(_informs(informs))
     nulls = nulls_in_words(findings)
     if "pass" in nulls or "not tried" in nulls:
@@ -244,8 +239,7 @@ def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) 
     }
     for said in waivers:
         yield from screen.told(f"waiver of {said}")
-    changed = dict.fromkeys(by for finding in findings for _, by, _ in overrides(finding))
-    if changed:
+    if changed := dict.fromkeys(by for finding in findings for _, by, _ in overrides(finding)):
         yield from screen.told(f"not as declared: {', '.join(changed)}")
 
 
@@ -278,11 +272,13 @@ def _values(row: Row) -> str:
 
 def table(findings: Sequence[Finding]) -> list[Line]:
     """Return the table for `-v`: a line per finding, then each reason once, then the counts."""
-    written = aligned(list(map(_cells, findings)))
-    nulls = [said] if (said := nulls_in_words(findings)) else []
+    cells = [
+        (f.result, f.effect, f.model, f.audit, f.prompt, value(f), interval(f), str(f.bound))
+        for f in findings
+    ]
     total = f"{len(findings)} findings: {tallied(findings)}"
-    below = (line(text) for text in (*_reasons(findings), *nulls, total))
-    return [Line(log(text)) for text in (*written, *below)]
+    below = filter(None, (*_reasons(findings), nulls_in_words(findings), total))
+    return [Line(log(text)) for text in (*aligned(cells), *map(line, below))]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -303,28 +299,3 @@ def _reasons(findings: Iterable[Finding]) -> Iterator[str]:
             first = given.setdefault(reason, finding.name) if finding.reason == reason else ""
             said = f"the same as {first}" if first not in ("", finding.name) else reason
             yield f"{finding.in_words}: {finding.name}: {said}"
-
-
-def _cells(finding: Finding) -> tuple[str, ...]:
-    return (
-        str(finding.result),
-        str(finding.effect),
-        finding.model,
-        finding.audit,
-        finding.prompt,
-        value(finding),
-        interval(finding),
-        str(finding.bound),
-    )
-
-
-def effect_in_numbers(number: float, low: float, high: float) -> tuple[str, str]:
-    """Format a value and its interval, such as `+0.58` and `[+0.55, +0.61]`.
-
-    To two decimals, or in as many digits as tell the ends apart, and a small effect from none.
-    """
-    for style in ("+.2f", "+.4f", "+.3g", "+.6g"):
-        shown, *ends = (format(each, style) for each in (number, low, high))
-        if (ends[0] != ends[1] or low == high) and (float(shown) or not number):
-            break
-    return shown, f"[{ends[0]}, {ends[1]}]"

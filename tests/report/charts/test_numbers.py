@@ -9,10 +9,10 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from rmaudit.report.charts.model_comparison import exploits
 
 from rmaudit.charts import RankTable, TermRanks
 from rmaudit.report import charts
-from rmaudit.report.charts.model_comparison import exploits
 from rmaudit.report.charts.panels_by_term import heat
 from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.charts.reward_distributions import of_models, of_sweeps

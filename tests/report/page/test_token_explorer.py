@@ -20,7 +20,7 @@ from rmaudit.report.page import token_explorer
 from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from tests.report.conftest import HOSTILE
-from tests.report.test_results_document import RUN
+from tests.report.runs import RUN
 
 PROMPTS = ("greatest", "best", "worst")
 

@@ -22,8 +22,7 @@ from rmaudit.report.releases.history import (
 from rmaudit.report.results_document import Results, write
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from tests.findings import but
-from tests.report.releases.test_run_comparison import found, results
-from tests.report.test_results_document import RUN, SPEC
+from tests.report.runs import RUN, SPEC, found, results
 
 VALUES = (0.9, 0.88, 0.5, 0.45, None, -0.2)  # of six releases; the bound is above 0
 FAIL, SKIPPED = Verdict.FAIL, Verdict.SKIPPED
