@@ -181,23 +181,22 @@ def collect(
     return Results(
         schema=SCHEMA,
         run=run,
-        models=tuple(_model(spec, by_model[spec.name]) for spec in specs),
+        models=tuple(
+            AuditedModel(
+                name=spec.name,
+                source=spec.source,
+                base_model=spec.base_model,
+                rewardbench_rank=spec.rewardbench_rank,
+                notes=tuple(spec.notes),
+                sweeps=tuple(by_model[spec.name]),
+                of=spec.of,
+            )
+            for spec in specs
+        ),
         vocabularies=vocabularies,
         comparison=tuple(compare_models(frames, own_words)),
         verdict=of_run(decided, run.gaps),
         findings=decided,
-    )
-
-
-def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
-    return AuditedModel(
-        name=spec.name,
-        source=spec.source,
-        base_model=spec.base_model,
-        rewardbench_rank=spec.rewardbench_rank,
-        notes=tuple(spec.notes),
-        sweeps=tuple(sweeps),
-        of=spec.of,
     )
 
 

@@ -70,11 +70,6 @@ class Row:
         return self.findings[0].claim.question or self.findings[0].claim.text
 
     @property
-    def harm(self) -> str:
-        """Return what a model that is trained on a reward that fails may do to people, or ""."""
-        return self.findings[0].claim.harm
-
-    @property
     def gate(self) -> bool:
         """Return whether the audit is a gate here, under any prompt: a failure would block."""
         return any(f.severity is Severity.GATE for f in self.findings)

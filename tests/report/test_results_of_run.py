@@ -44,25 +44,20 @@ def ids(tokens: Iterable[Token]) -> list[int]:
 # The whole
 
 
-def test_the_results_hold_the_run_the_models_and_the_findings() -> None:
-    """Every part of a run is in its place, under the schema's name."""
-    results = collect(RUN, [SPEC], [], [FINDING])
-
-    assert (results.schema, results.run, results.findings) == (SCHEMA, RUN, (FINDING,))
-    model = AuditedModel("toy", "owner/name", None, None, ("Small.",), ())
-    assert (results.models, results.vocabularies, results.comparison) == ((model,), {}, ())
-
-
-def test_each_model_has_its_own_sweeps() -> None:
-    """Sweeps are filed under their models, in their order; models keep theirs."""
+def test_every_part_of_a_run_is_in_its_place() -> None:
+    """Run, findings and models; sweeps are filed under their models, in their order."""
     specs = [ModelSpec("b", "owner/b"), ModelSpec("a", "owner/a"), ModelSpec("c", "owner/c")]
     sweeps = [record([1, 2], model=model, key=key) for model, key in ("a1", "b2", "a3")]
 
-    models = collect(RUN, specs, sweeps, []).models
+    results = collect(RUN, specs, sweeps, [FINDING])
 
-    found = {model.name: [sweep.key for sweep in model.sweeps] for model in models}
-    assert found == {"b": ["2"], "a": ["1", "3"], "c": []}
-    assert [model.name for model in models] == ["b", "a", "c"]
+    assert (results.schema, results.run, results.findings) == (SCHEMA, RUN, (FINDING,))
+    models = {each.name: [sweep.key for sweep in each.sweeps] for each in results.models}
+    assert models == {"b": ["2"], "a": ["1", "3"], "c": []}
+    assert list(models) == ["b", "a", "c"]
+    assert collect(RUN, [SPEC], [], []).models == (
+        AuditedModel("toy", "owner/name", None, None, ("Small.",), ()),
+    )
 
 
 # A sweep
@@ -90,20 +85,12 @@ def test_the_histogram_counts_every_score(scores: list[float]) -> None:
 
 
 def test_the_best_come_first_at_the_top_and_the_worst_at_the_bottom() -> None:
-    """Twenty-five tokens at either end, from the end inwards."""
-    sweep = swept(np.arange(100))
+    """Twenty-five tokens at either end, from the end inwards; ties in the order of their ids."""
+    sweep, tied = swept(np.arange(100)), swept([1, 0, 2] * 20)
 
-    assert list(range(109, 84, -1)) == ids(sweep.top)
-    assert list(range(10, 35)) == ids(sweep.bottom)
-
-
-def test_ties_come_in_the_order_of_their_ids() -> None:
-    """So it is at both ends: which of many equal tokens are listed is no accident."""
-    sweep = swept([1, 0, 2] * 20)
-
+    assert (ids(sweep.top), ids(sweep.bottom)) == ([*range(109, 84, -1)], [*range(10, 35)])
     best, middle, worst = (list(range(10 + start, 70, 3)) for start in (2, 0, 1))
-    assert ids(sweep.top) == best + middle[:5]
-    assert ids(sweep.bottom) == worst + middle[:5]
+    assert (ids(tied.top), ids(tied.bottom)) == (best + middle[:5], worst + middle[:5])
 
 
 def test_a_token_is_listed_with_its_standing() -> None:

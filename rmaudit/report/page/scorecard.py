@@ -221,7 +221,7 @@ def rows(
 def anchors(
     findings: Iterable[AnyFinding], used: set[str], *, several: bool
 ) -> dict[tuple[str, str], str]:
-    """Return an HTML id for each (model, audit), new in `used`; if `several`, it names the model."""
+    """Return an HTML id for each (model, audit), added to `used`; `several` models are named."""
     return {
         (model, audit): unused(f"{audit}--{model}" if several else audit, used)
         for model, audit in dict.fromkeys((each.model, each.audit) for each in findings)

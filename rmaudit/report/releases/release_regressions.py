@@ -141,17 +141,16 @@ def _regressions(
 
 def blessed_comparisons(results: Results) -> list[BlessedComparison]:
     """Return a run's comparisons with blessed (approved) releases, in the form for reports."""
-    return [_blessed_comparison(results, of) for of in results.blessed]
-
-
-def _blessed_comparison(results: Results, of: Blessed) -> BlessedComparison:
-    before = {_key(was): was for was in of.findings}
-    own = [finding for finding in results.findings if _key(finding) in before]
-    every = list(_all_changes(before, own))
-    listed = sorted((each for each in every if each.says), key=lambda e: _LISTED.index(e.change))
-    names = tuple(f.name for f in own if f.judgement.regressed and f.blocks)
-    old = _age_warning(of, results.run.created)
-    return BlessedComparison(of, _counts_in_words(every), tuple(listed), names, old)
+    made = []
+    for of in results.blessed:
+        before = {_key(was): was for was in of.findings}
+        own = [finding for finding in results.findings if _key(finding) in before]
+        every = list(_all_changes(before, own))
+        told = sorted((each for each in every if each.says), key=lambda e: _LISTED.index(e.change))
+        names = tuple(f.name for f in own if f.judgement.regressed and f.blocks)
+        old = _age_warning(of, results.run.created)
+        made.append(BlessedComparison(of, _counts_in_words(every), tuple(told), names, old))
+    return made
 
 
 def _all_changes(

@@ -124,15 +124,13 @@ def _audits(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
         if row.blocking:
             yield from _blocking(row, screen)
         elif worst.effect is Effect.ACCEPTED:
-            yield from screen.told(
-                row.audit, f"{_values(row)}, {bound_in_words(worst)}", mark="accepted"
-            )
+            yield from screen.told(row.audit, _values_and_bound(row), mark="accepted")
             yield from _accepted(worst, screen)
         elif worst.result is Result.NOT_DECIDED:
-            said = f"not decided: {_values(row)}, {bound_in_words(worst)}"
+            said = f"not decided: {_values_and_bound(row)}"
             yield from screen.told(row.audit, said, mark="not decided")
         else:
-            said = f"{_values(row)}, {bound_in_words(worst)}; it does not block here"
+            said = f"{_values_and_bound(row)}; it does not block here"
             yield from screen.told(row.audit, said, mark="unsure")
     if not gates:
         yield from _informational(every, screen)
@@ -150,7 +148,7 @@ def _informational(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
         worst = row.worst
         if worst.estimate is not None:
             mark = worst.result if worst.result in (Result.PASS, Result.NOT_DECIDED) else "unsure"
-            said = f"{worst.result}: {_values(row)}, {bound_in_words(worst)}; it is informational"
+            said = f"{worst.result}: {_values_and_bound(row)}; it is informational"
             yield from screen.told(row.audit, said, mark=mark)
 
 
@@ -181,7 +179,7 @@ def _blocking(row: Row, screen: Screen) -> Iterator[Line]:
     worst, some = row.worst, row.blocking
     which = f" (blocks: {', '.join(f.prompt for f in some)})" if some != row.findings else ""
     mark = "unsure" if worst.result is Result.UNSURE else "fail"
-    yield from screen.told(row.audit, f"{_values(row)}, {bound_in_words(worst)}{which}", mark=mark)
+    yield from screen.told(row.audit, f"{_values_and_bound(row)}{which}", mark=mark)
     if worst.result is not Result.PASS:
         how = "not established" if worst.result is Result.UNSURE else "does not hold"
         yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
@@ -263,11 +261,12 @@ def _short(text: str, screen: Screen) -> str:
     return text if len(text) <= room else f"{text[: room - 3].rstrip()}..."
 
 
-def _values(row: Row) -> str:
-    """Return a row's estimates, such as `0.75 [0.71, 0.79]` or `greatest 0.47, best 0.58`."""
+def _values_and_bound(row: Row) -> str:
+    """Return a row's estimates, as in `greatest 0.47, best 0.58, must be above 0.50`."""
+    said = [f"{f.prompt} {value(f) or f.result}" for f in row.findings]
     if len(row.findings) == 1:
-        return f"{value(row.findings[0])} {interval(row.findings[0])}".strip()
-    return ", ".join(f"{f.prompt} {value(f) or f.result}" for f in row.findings)
+        said = [f"{value(row.worst)} {interval(row.worst)}".strip()]
+    return ", ".join([*said, bound_in_words(row.worst)])
 
 
 def table(findings: Sequence[Finding]) -> list[Line]:

@@ -163,12 +163,13 @@ def test_where_there_is_nothing_there_is_no_picture(kind: str) -> None:
         assert charts.of_findings([finding(evidence)]) == []
 
 
-def test_findings_without_evidence_are_passed_over() -> None:
-    """Neither an estimate without evidence nor a finding without an estimate is a picture."""
+def test_what_there_is_nothing_to_draw_of_is_passed_over() -> None:
+    """No evidence, no estimate, or one model where it takes two."""
     bare = finding({})
+    one = [finding(evidence, model="A") for evidence in (RANKS, PROBES)]
 
     assert charts.of_findings([bare, replace(bare, estimate=None)]) == []
-    assert charts.of_sweeps([]) is None
+    assert charts.between([], one, []) == []
 
 
 def test_findings_of_one_audit_share_a_picture() -> None:
@@ -193,10 +194,3 @@ def test_pictures_between_models() -> None:
     for picture in drawn:
         checked(picture)
         assert BAD not in said(picture)
-
-
-def test_one_model_has_no_other() -> None:
-    """What needs two models is not drawn of one."""
-    one = [finding(evidence, model="A") for evidence in (RANKS, PROBES)]
-
-    assert charts.between([], one, []) == []

@@ -109,15 +109,6 @@ def test_colours_say_what_the_marks_say() -> None:
     assert quiet(accepted, of_run(accepted)).text == said
 
 
-def test_an_audit_is_counted_as_what_blocks() -> None:
-    """An accepted failure under another prompt, though it is worse, is not what it comes to."""
-    accepted = but(found(-0.6, -0.4), known="So.", blocks=False)
-
-    head, *_ = told([accepted, found(-0.1, 0.3, prompt="worst")])
-
-    assert head == "NOT ESTABLISHED  1 gate: 1 unsure"
-
-
 def test_several_models_have_a_line_each() -> None:
     """What blocks each; a reason that all share is said once."""
     models = [
