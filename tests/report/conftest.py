@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from collections.abc import Iterator
@@ -127,6 +128,29 @@ def happenings(page: Page) -> list[str]:
     page.on("console", lambda message: seen.append(message.text))
     page.on("pageerror", lambda error: seen.append(str(error)))
     return seen
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Each place in a JSON value, the whole aside, and what stands there."""
+    parts = enumerate(value) if isinstance(value, list) else ()
+    for key, inner in value.items() if isinstance(value, dict) else parts:
+        yield (*path, key), inner
+        yield from places(inner, (*path, key))
+
+
+def mutated(found: Any, path: tuple[Any, ...], change: Any) -> Any:
+    """A copy in which one place is deleted, doubled or holds another value."""
+    changed = copy.deepcopy(found)
+    at = changed
+    for step in path[:-1]:
+        at = at[step]
+    if change is ...:
+        del at[path[-1]]
+    elif change == "twice" and isinstance(at, list):
+        at.append(at[path[-1]])
+    else:
+        at[path[-1]] = change
+    return changed
 
 
 def typed(results: dict[str, Any]) -> Results:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +28,7 @@ from scripts.results_schema import schema
 from tests.findings import TODAY, claim
 from tests.report.charts.conftest import EVERY
 from tests.report.charts.conftest import typed as evidence_of
-from tests.report.conftest import HOSTILE
+from tests.report.conftest import HOSTILE, mutated, places
 from tests.report.runs import RUN as COLLECTED
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -105,30 +103,6 @@ def sound(real: Results) -> Any:
     return json.loads(json_codec.encode(real))
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The place of each value, the whole but for itself."""
-    if path:
-        yield path
-    if isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places(inner, (*path, key))
-
-
-def mutated(found: Any, path: tuple[Any, ...], change: Any) -> Any:
-    """A copy in which one place is deleted, doubled or holds another value."""
-    changed = copy.deepcopy(found)
-    at = changed
-    for step in path[:-1]:
-        at = at[step]
-    if change is ...:
-        del at[path[-1]]
-    elif change == "twice" and isinstance(at, list):
-        at.append(at[path[-1]])
-    else:
-        at[path[-1]] = change
-    return changed
-
-
 def outcome_of(found: Any, path: Path) -> str:
     """What reading it says, "" where it was read, and every output was made of it."""
     path.write_text(json.dumps(found), encoding="utf-8")
@@ -166,7 +140,7 @@ def test_every_mutation_is_refused_or_rendered(
     """So many changes of each kind of place."""
     rng = random.Random(part)
     alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for path in places(sound):
+    for path, _ in places(sound):
         alike.setdefault(like(sound, path), []).append(path)
 
     said = [

@@ -144,7 +144,7 @@ def _measured_and_why(finding: Finding) -> str:
     said = _measured_in_words(finding)
     if finding.blocks and (worse := finding.judgement.regressed):
         return f"{said}; {worse}"
-    return f"{said}: it {OUTDATED}" if finding.blocks and finding.result is Result.PASS else said
+    return f"{said}: it {OUTDATED}" if finding.result is Result.PASS else said
 
 
 def _measured_in_words(finding: Finding) -> str:

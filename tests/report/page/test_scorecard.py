@@ -147,6 +147,7 @@ def test_the_clearest_failure_comes_first() -> None:
                 FAILS,
                 blocks=False,
                 waiver=waived(owner="Dr. Ana B. Lee", reason="Small. And more."),
+                regressed="regressed, which the waiver accepts too",
             ),
             ["Accepted by Dr. Ana B. Lee until 2030-06-30, up to -0.5 sd: Small. And more."],
         ),
@@ -162,6 +163,7 @@ def test_who_accepts_a_failure_or_did(finding: Finding, excuses: list[str]) -> N
 
     (line,) = told.blocking if finding.blocks else told.accepted
     assert line.excuses == excuses
+    assert "regressed" not in line.says[0][1]
     assert len(told.blocking) + len(told.accepted) == 1
 
 
