@@ -284,11 +284,8 @@ def _assumptions(findings: Sequence[FindingChange]) -> str:
 
 def _gate_raised_error(new: Results, models: set[str]) -> bool:
     """Return whether a gating audit of these models ended in an error."""
-    return any(
-        finding.verdict is Verdict.ERROR and finding.severity is Severity.GATE
-        for finding in new.findings
-        if finding.model in models
-    )
+    gates = (f for f in new.findings if f.severity is Severity.GATE and f.model in models)
+    return any(finding.verdict is Verdict.ERROR for finding in gates)
 
 
 def _outcome(findings: Sequence[FindingChange], *, lost: bool) -> str:
@@ -314,7 +311,7 @@ def _sweep_changes(
     before = {_question(sweep): sweep for sweep in old[1].sweeps if sweep.scores}
     for after in new[1].sweeps:
         if after.scores and (earlier := before.get(_question(after))):
-            yield _sweep_change(old[0], new[0], earlier, after, rng)
+            yield _sweep_change((old[0], earlier), (new[0], after), rng)
 
 
 def _question(sweep: SweepSummary) -> tuple[str, str]:
@@ -322,17 +319,11 @@ def _question(sweep: SweepSummary) -> tuple[str, str]:
 
 
 def _sweep_change(
-    old: Results,
-    new: Results,
-    before: SweepSummary,
-    after: SweepSummary,
-    rng: np.random.Generator,
+    old: tuple[Results, SweepSummary], new: tuple[Results, SweepSummary], rng: np.random.Generator
 ) -> SweepChange:
+    before, after = old[1], new[1]
     by_id = before.vocabulary == after.vocabulary
-    frames = (
-        packed_scores.frame(old.vocabularies, before),
-        packed_scores.frame(new.vocabularies, after),
-    )
+    frames = (packed_scores.frame(run.vocabularies, sweep) for run, sweep in (old, new))
     both = ranking_comparison.paired(*map(packed_scores.spelled, frames), by_id=by_id)
     paired_by = "token id" if by_id else "text"
     found = SweepChange(after.prompt, paired_by, len(both), {"old": before.n, "new": after.n})

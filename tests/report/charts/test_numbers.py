@@ -144,16 +144,6 @@ def test_probes() -> None:
     assert "1 of 3 above real answers of their length" in picture.svg
 
 
-def test_the_highest_strings_are_drawn() -> None:
-    """Of a long ledger twenty; the table has all of them."""
-    strings = [string(f"s{i}", "A", float(i)) for i in range(30)]
-    (given,), picture = pictured(PROBES | {"strings": strings})
-
-    assert [x for x, _ in given.dots()] == near(*range(29, 9, -1))
-    assert "0 of 30 above" in picture.svg
-    assert len(picture.rows) == 30
-
-
 def test_pessimal() -> None:
     """Whom sequences name is a table."""
     (named,) = charts.of_findings([finding(NAMED)])
@@ -274,15 +264,19 @@ def test_names_on_the_plane_do_not_overprint() -> None:
     assert names_apart([(250.0, 9.0)], [30.0], width=290, height=290) == [(214.0, 9.0)]
 
 
-def test_rows_are_in_their_order_in_every_layer() -> None:
-    """A string above stands where its z puts it, and its name beside it."""
-    strings = [string(f"s{i:02}", "A", -float(i), above=i in {3, 11}) for i in range(13)]
+def test_the_highest_strings_are_drawn_each_in_its_row() -> None:
+    """Of a long ledger twenty, each where its z puts it beside its name; the table has all."""
+    strings = [string(f"s{i:02}", "A", float(i), above=i in {11, 20}) for i in range(30)]
     (given,), picture = pictured(PROBES | {"strings": strings})
 
     named = re.findall(r'y="([\d.]+)" text-anchor="end">s(\d\d)</text>', picture.svg)
-    assert [(int(float(y) // 18), int(name)) for y, name in named] == [(i, i) for i in range(13)]
-    assert sorted(by_row(given.dots())) == [(i, near(-i)) for i in range(13)]
-    assert [row for row, _ in by_row(given.dots("red"))] == [3, 11]
+    assert [(int(float(y) // 18), int(name)) for y, name in named] == [
+        (row, 29 - row) for row in range(20)
+    ]
+    assert sorted(by_row(given.dots())) == [(row, near(29 - row)) for row in range(20)]
+    assert [row for row, _ in by_row(given.dots("red"))] == [9, 18]
+    assert "2 of 30 above" in picture.svg
+    assert len(picture.rows) == 30
 
 
 def test_what_stands_highest() -> None:
