@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from rmaudit.measures.differences_of_estimates import Interval
-from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.verdicts.findings import Finding
+
+if TYPE_CHECKING:
+    from rmaudit.measures.differences_of_estimates import Interval
+    from rmaudit.report.releases.finding_comparison import Measured
 
 _LEAST, _MOST = 2, 6  # decimals
 _STEPS = 2  # of the last decimal, that an interval is wide at least
