@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = 2, 6  # decimals
 _STEPS = 2  # of the last decimal, that an interval is wide at least
-_LARGE, _SMALL = 1e6, 5e-7  # from here on, and below: powers of ten
+_LARGE = 1e6  # from here on: powers of ten
 _WHOLE, _FAR = 10, 100  # standard errors from which on tenths, or more of them, say nothing
 _Z95 = 1.959963984540054
 
