@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.charts import RankTable, TermRanks
+from rmaudit.charts import Chart, Points, RankTable, TermRanks, row_of
 from rmaudit.report import charts
 from rmaudit.report.charts.panels_by_term import heat
 from rmaudit.report.charts.picture_and_labels import Picture
@@ -142,6 +142,17 @@ def test_probes() -> None:
     assert by_row(given.dots("blue hollow")) == [(1, near(2.0)), (2, near(1.0))]
     assert [x for x, *_ in given.lines("ink")] == [near(3.25)] * 3
     assert "1 of 3 above real answers of their length" in picture.svg
+
+
+def test_no_panel_has_more_than_500_rows() -> None:
+    """Whatever a results.json holds; it says how many there are."""
+    rows = tuple(row_of(f"w{i}", float(i)) for i in range(501))
+    panel = Points(title="all", axis="x", rows=rows)
+
+    (given,) = drawn(charts.picture(Chart("toy", "Toys.", (panel,), {"n": "text"}, (("1",),))))
+
+    assert len(given.dots()) == 500
+    assert "the first 500 of 501" in given.texts()
 
 
 def test_pessimal() -> None:
