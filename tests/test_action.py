@@ -254,43 +254,32 @@ def test_nothing_is_taken_from_the_checkout(job: Job) -> None:
     assert not (job.folder / "reports").exists()
 
 
+NO = "::warning::no comment: GitHub"
+
+
 @pytest.mark.nightly
-@pytest.mark.parametrize("code", [403, 500])
-def test_a_token_that_may_not_write_is_a_warning(job: Job, code: int) -> None:
-    """As that of a fork, or a GitHub that is broken."""
-    job.github.refuses = code
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"refuses": 403}, f"{NO} says 403 to the token\n"),  # that of a fork
+        ({"refuses": 500}, f"{NO} says 500 to the token\n"),
+        ({"address": "http://127.0.0.1:9"}, f"{NO} does not answer (Connect"),
+        ({"answers": ["nothing of this kind"]}, f"{NO}'s answer cannot be read (TypeError)"),
+        ({"page": "::error::\x1b[31m"}, "\\x3a:error::\\x1b[31m\n"),  # an address is no command
+    ],
+)
+def test_what_github_answers_is_no_more_than_a_warning(
+    job: Job, given: dict[str, Any], said: str
+) -> None:
+    """A token that may not write, a GitHub that is broken or away, an answer that is a command."""
+    before = {name: getattr(job.github, name) for name in given}
+    vars(job.github).update(given)
     _, done = job.run(STEPS[1:])
-    job.github.refuses = 0
+    vars(job.github).update(before)
 
     comment = done[STEPS[1]]
     assert comment.returncode == 0, comment.stderr
-    assert comment.stdout == f"::warning::no comment: GitHub says {code} to the token\n"
-
-
-@pytest.mark.nightly
-def test_a_github_that_does_not_answer_is_a_warning(job: Job) -> None:
-    """No connection, and an answer of another shape."""
-    address, job.github.address = job.github.address, "http://127.0.0.1:9"
-    _, gone = job.run(STEPS[1:])
-    job.github.address = address
-    job.github.answers = ["nothing of this kind"]
-    _, odd = job.run(STEPS[1:])
-    job.github.answers = None
-
-    said = [done[STEPS[1]].stdout for done in (gone, odd)]
-    assert [done[STEPS[1]].returncode for done in (gone, odd)] == [0, 0]
-    assert said[0].startswith("::warning::no comment: GitHub does not answer (Connect")
-    assert said[1].startswith("::warning::no comment: GitHub's answer cannot be read (TypeError)")
-
-
-@pytest.mark.nightly
-def test_an_address_is_no_command(job: Job) -> None:
-    """What GitHub answers is printed as text."""
-    job.github.page = "::error::\x1b[31m"
-    _, done = job.run(STEPS[1:])
-    job.github.page = PAGE
-
-    assert done[STEPS[1]].stdout == "\\x3a:error::\\x1b[31m\n"
+    assert comment.stdout.startswith(said)
 
 
 @pytest.mark.nightly

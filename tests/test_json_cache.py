@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,16 +17,9 @@ FIELDS = {"of": "a"}
 VALUE = [["é", None, 0.1], ["\ud800", True, float("inf")]]
 
 
-class Made:
+def made() -> Mock:
     """Makes facts, and counts how many."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def __call__(self) -> Any:
-        """The fact."""
-        self.times += 1
-        return VALUE
+    return Mock(return_value=VALUE)
 
 
 def only(cache: Path) -> Path:
@@ -36,12 +30,12 @@ def only(cache: Path) -> Path:
 
 def test_a_fact_is_made_once(tmp_path: Path) -> None:
     """It is read back as it was, for the same fields and kind only."""
-    make = Made()
+    make = made()
 
     found = [json_cache.cached(tmp_path, "x", FIELDS, make) for _ in range(3)]
 
     assert found == [VALUE] * 3
-    assert make.times == 1
+    assert make.call_count == 1
     assert json_cache.read(tmp_path, "x", {"of": "b"}) is None
     assert json_cache.read(tmp_path, "y", FIELDS) is None
 
@@ -87,7 +81,7 @@ def test_a_damaged_file_is_made_anew(
     tmp_path: Path, damage: Callable[[bytes], bytes] | None
 ) -> None:
     """With a warning that names it, and what is written then is good again."""
-    make = Made()
+    make = made()
     json_cache.cached(tmp_path, "x", FIELDS, make)
     path = only(tmp_path)
     if damage:
@@ -100,16 +94,16 @@ def test_a_damaged_file_is_made_anew(
         assert json_cache.cached(tmp_path, "x", FIELDS, make) == VALUE
 
     assert json_cache.cached(tmp_path, "x", FIELDS, make) == VALUE
-    assert make.times == 2
+    assert make.call_count == 2
 
 
 def test_where_nothing_can_be_written_it_is_made_each_time(tmp_path: Path) -> None:
     """A cache that is a file, in place of a folder, stops no run."""
     (tmp_path / "kept").write_text("", encoding="utf-8")
-    make = Made()
+    make = made()
 
     assert [json_cache.cached(tmp_path, "x", FIELDS, make) for _ in range(2)] == [VALUE] * 2
-    assert make.times == 2
+    assert make.call_count == 2
 
 
 def test_what_fails_is_not_kept(tmp_path: Path) -> None:
@@ -121,7 +115,7 @@ def test_what_fails_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         json_cache.cached(tmp_path, "x", FIELDS, fail)
 
-    assert json_cache.cached(tmp_path, "x", FIELDS, Made()) == VALUE
+    assert json_cache.cached(tmp_path, "x", FIELDS, made()) == VALUE
 
 
 def test_code_that_changes_while_it_runs_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,14 +42,7 @@ def encode(value: DataclassInstance) -> str:
         ValueError: it holds a NaN or an infinity.
     """
     plain = asdict(value)
-    return json.dumps(plain, indent=1, ensure_ascii=True, allow_nan=False, default=_date_as_text)
-
-
-def _date_as_text(value: object) -> str:
-    if isinstance(value, date):
-        return value.isoformat()
-    message = f"{type(value).__name__} is no JSON value"
-    raise TypeError(message)
+    return json.dumps(plain, indent=1, ensure_ascii=True, allow_nan=False, default=date.isoformat)
 
 
 def decode(kind: type[_Typed], text: str) -> _Typed:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 
+from rmaudit.report.page.number_format import effect_in_numbers
 from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.report.releases.release_regressions import with_regressions
 from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line, log
-from rmaudit.report.writers.terminal import effect_in_numbers
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.estimates_and_bounds import Result, Verdict
 from rmaudit.verdicts.findings import Finding, in_words
@@ -162,13 +162,13 @@ def _unmatched(results: Results, policy: Policy) -> tuple[str, ...]:
 def lines(replayed: ReplaySummary) -> list[str]:
     """Return a replay's lines for the terminal, the verdict last; each reason is given once."""
     turned = [
-        f"{flip.old} -> {flip.new}: {flip.name}{_numbers_and_reason(flip, flip.why)}"
+        f"{flip.old} -> {flip.new}: {flip.name}{_numbers_and_reason(flip)}"
         for flip in replayed.flips
     ]
     shown = [flip.name for flip in replayed.flips]
     keep = [
         f"blocks: {stop.result}: {stop.name}"
-        + ("" if stop.name in shown else _numbers_and_reason(stop, stop.why))
+        + ("" if stop.name in shown else _numbers_and_reason(stop))
         for stop in replayed.blocking
     ]
     total = ", ".join(f"{n} {name}" for name, n in replayed.counts.items())
@@ -178,10 +178,7 @@ def lines(replayed: ReplaySummary) -> list[str]:
     return [log(line(text)) for text in (*turned, *keep, counted, verdict)]
 
 
-def _numbers_and_reason(finding: JudgedFinding, why: str) -> str:
-    """Return value, interval, bound and `why` as text: `: 0.49 [0.46, 0.52], bound ...: why`."""
-    parts = []
-    if of := finding.estimate:
-        shown = " ".join(effect_in_numbers(of.value, of.low, of.high))
-        parts = [f"{shown}, bound {finding.bound}"]
-    return "".join(f": {part}" for part in (*parts, why) if part)
+def _numbers_and_reason(of: Flip | Stop) -> str:
+    """Return value, interval, bound and reason as text: `: 0.49 [0.46, 0.52], bound ...: why`."""
+    shown = f"{effect_in_numbers(of.estimate)}, bound {of.bound}" if of.estimate else ""
+    return "".join(f": {part}" for part in (shown, of.why) if part)

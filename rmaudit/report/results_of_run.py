@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -24,7 +25,7 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import clear_leftovers
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.measures.ranking_comparison import in_common, plane_coordinates, taus
-from rmaudit.prompts import CUSTOM, Prompt, names_each
+from rmaudit.prompts import CUSTOM, names_each
 from rmaudit.references.word_list_lookup import zipf
 from rmaudit.report import packed_scores, results_document, results_reader
 from rmaudit.report.releases.blessed_release import Blessing
@@ -121,8 +122,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     records = _records([*findings, *figures], store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
     made_of = collect(run, specs, records, findings, own_words=own_words)
-    made_of = replace(made_of, figures=tuple(figures))
-    results_document.write(with_blessed(made_of, blessed), path)
+    results_document.write(with_blessed(replace(made_of, figures=tuple(figures)), blessed), path)
     results = results_reader.read(path)
     results_document.write(results, path)  # as who reads it would write it: 1.0 where there was 1
     return results, folder
@@ -138,10 +138,11 @@ def _records(
         for key in finding.sweeps:
             swept = None if key in records else sweep_under(key, store, made)
             if swept is not None:
+                asked = swept.prompt
                 records[key] = SweepRecord(
                     model=finding.model,
-                    prompt=_prompt_name(swept.prompt),
-                    prompt_text=swept.prompt.text,
+                    prompt=asked.text if asked.name == CUSTOM else asked.name,
+                    prompt_text=asked.text,
                     key=key,
                     frame=swept.frame,
                     provenance=swept.provenance,
@@ -150,20 +151,13 @@ def _records(
     return list(records.values())
 
 
-def _prompt_name(prompt: Prompt) -> str:
-    """Return the prompt's name, or its text where it has no name."""
-    return prompt.text if prompt.name == CUSTOM else prompt.name
-
-
 def _new_folder(base: Path, name: str) -> Path:
     """Create a new folder below `base`, so that no run overwrites another."""
     for attempt in range(1000):
-        folder = base / (name if attempt == 0 else f"{name}-{attempt}")
-        try:
+        folder = base / (f"{name}-{attempt}" if attempt else name)
+        with suppress(FileExistsError):
             folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        return folder
+            return folder
     message = f"{base} has a thousand reports of {name}"
     raise FileExistsError(message)
 
@@ -187,23 +181,22 @@ def collect(
     return Results(
         schema=SCHEMA,
         run=run,
-        models=tuple(_model(spec, by_model[spec.name]) for spec in specs),
+        models=tuple(
+            AuditedModel(
+                name=spec.name,
+                source=spec.source,
+                base_model=spec.base_model,
+                rewardbench_rank=spec.rewardbench_rank,
+                notes=tuple(spec.notes),
+                sweeps=tuple(by_model[spec.name]),
+                of=spec.of,
+            )
+            for spec in specs
+        ),
         vocabularies=vocabularies,
         comparison=tuple(compare_models(frames, own_words)),
         verdict=of_run(decided, run.gaps),
         findings=decided,
-    )
-
-
-def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
-    return AuditedModel(
-        name=spec.name,
-        source=spec.source,
-        base_model=spec.base_model,
-        rewardbench_rank=spec.rewardbench_rank,
-        notes=tuple(spec.notes),
-        sweeps=tuple(sweeps),
-        of=spec.of,
     )
 
 
@@ -213,8 +206,11 @@ def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> 
     scores = scored["score"].to_numpy(float)
     mean, sd = float(scores.mean()), float(scores.std())
     counts, edges = np.histogram(scores, bins=_BINS)
-    ranked = scored.sort_values("score", ascending=False, kind="stable")
-    ranked_up = scored.sort_values("score", kind="stable")
+    digest = packed_scores.add_vocabulary(record.frame, vocabularies) if record.whole else None
+    best, worst = (
+        scored.sort_values("score", ascending=up, kind="stable").head(_EXTREMES)
+        for up in (False, True)
+    )
     return SweepSummary(
         key=record.key,
         prompt=record.prompt,
@@ -225,12 +221,10 @@ def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> 
         # By hand: an interrupted run would import scipy.stats for this alone, a second.
         skewness=float(np.mean(((scores - mean) / sd) ** 3)) if sd else 0.0,
         histogram=Histogram(tuple(edges.tolist()), tuple(counts.tolist())),
-        top=_tokens(ranked.head(_EXTREMES), mean, sd),
-        bottom=_tokens(ranked_up.head(_EXTREMES), mean, sd),
+        top=_tokens(best, mean, sd),
+        bottom=_tokens(worst, mean, sd),
         provenance={key: _json_value(value) for key, value in record.provenance.items()},
-        vocabulary=packed_scores.add_vocabulary(record.frame, vocabularies)
-        if record.whole
-        else None,
+        vocabulary=digest,
         scores=packed_scores.scores(record.frame) if record.whole else None,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,8 +31,10 @@ from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Claim, Figure, Finding, Judgement
 
 _EARLIER = "rmaudit.results/11"
-# Keys that it had of a run, what the last one had found, and of a model:
-_DROPPED, _DROPPED_OF_MODELS = "before", ("developer", "parameters_b")
+_WAY_OUT = "run the audits again, or use the rmaudit that wrote it"
+_CLOSE = 1e-9  # relative: the same sums, added up in another order
+_CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def read(path: Path) -> Results:
@@ -43,7 +46,9 @@ def read(path: Path) -> Results:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # a path with a NUL, or bytes that are not UTF-8
-        message = f"{path}: cannot be read ({_reason(error)}); give the results.json of a run"
+        why = error.strerror if isinstance(error, OSError) else None
+        why = "not UTF-8" if isinstance(error, UnicodeDecodeError) else why or str(error)
+        message = f"{path}: cannot be read ({why}); give the results.json of a run"
         raise ResultsError(message) from error
     try:
         found = json_codec.parsed(text)
@@ -55,38 +60,27 @@ def read(path: Path) -> Results:
         message = f"{path}: this is not the results.json of a run, for it has no `schema`; give the"
         raise ResultsError(f"{message} results.json that `pytest audits` wrote")
     if named == _EARLIER:
-        found.pop(_DROPPED, None)
-        for model in found.get("models") or ():
-            for key in _DROPPED_OF_MODELS:
-                model.pop(key, None)
-        named = found["schema"] = SCHEMA
-        found["figures"] = []  # it judged all of them, as findings
-    if named != SCHEMA:
-        message = (
-            f"{path}: its schema is {json_codec.quoted(named)}, allowed: {json.dumps(SCHEMA)} "
-            f"and {json.dumps(_EARLIER)}; run the audits again, or use the rmaudit that wrote it"
-        )
-        raise ResultsError(message)
+        _bring_up_to_date(found)
+    elif named != SCHEMA:
+        message = f"{path}: its schema is {quoted(named)}, allowed: {json.dumps(SCHEMA)} and"
+        raise ResultsError(f"{message} {json.dumps(_EARLIER)}; {_WAY_OUT}")
     try:
         results = json_codec.typed(Results, found)
         wrong = contradiction(results)
     except ResultsError as error:
         wrong = str(error)
     if wrong:
-        way_out = "run the audits again, or use the rmaudit that wrote it"
-        raise ResultsError(f"{path}: {wrong}; {way_out}")
+        raise ResultsError(f"{path}: {wrong}; {_WAY_OUT}")
     return results
 
 
-def _reason(error: OSError | ValueError) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-
-
-_CLOSE = 1e-9  # relative: the same sums, added up in another order
-_CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+def _bring_up_to_date(found: dict[str, Any]) -> None:
+    """Take from a file of the earlier schema what none has now; it judged what are figures now."""
+    found.pop("before", None)
+    for model in found.get("models") or ():
+        for key in ("developer", "parameters_b"):
+            model.pop(key, None)
+    found |= {"schema": SCHEMA, "figures": []}
 
 
 def contradiction(results: Results) -> str:
@@ -176,12 +170,10 @@ def _earlier_faults(earlier: Earlier, where: str) -> Iterator[str]:
     numbers = [n for n in (earlier.low, earlier.value, earlier.high) if n is not None]
     if len(numbers) != (0 if earlier.result is Result.NOT_RUN else 3):
         yield f"{where} is {earlier.result}, allowed: three numbers, or none if it was not run"
-    elif numbers != sorted(numbers):
-        yield f"{where} has low, value, high = {numbers}, allowed: numbers that rise"
+    yield from _order_faults(numbers, where)
     if (between := earlier.difference) is not None:
         ends = [between.low, between.value, between.high]
-        if ends != sorted(ends) or not numbers:
-            yield f"{where}.difference has low, value, high = {ends}, allowed: numbers that rise"
+        yield from _order_faults(ends, f"{where}.difference", wrong=not numbers)
 
 
 def _claim_faults(finding: Finding, where: str, models: dict[str, AuditedModel]) -> Iterator[str]:
@@ -222,8 +214,12 @@ def _measured_faults(finding: Finding, where: str) -> Iterator[str]:
         numbers = [n for n in (control.low, control.value, control.high) if n is not None]
         if bool(control.reason) != lost or len(numbers) != (0 if lost else 3):
             yield f"{place} is {control.verdict}, allowed: three numbers, or none and a reason"
-        elif numbers != sorted(numbers):
-            yield f"{place} has low, value, high = {numbers}, allowed: numbers that rise"
+        yield from _order_faults(numbers, place)
+
+
+def _order_faults(numbers: list[float], where: str, *, wrong: bool = False) -> Iterator[str]:
+    if wrong or numbers != sorted(numbers):
+        yield f"{where} has low, value, high = {numbers}, allowed: numbers that rise"
 
 
 def _judgement_faults(results: Results) -> Iterator[str]:

@@ -70,11 +70,6 @@ class Row:
         return self.findings[0].claim.question or self.findings[0].claim.text
 
     @property
-    def harm(self) -> str:
-        """Return what a model that is trained on a reward that fails may do to people, or ""."""
-        return self.findings[0].claim.harm
-
-    @property
     def gate(self) -> bool:
         """Return whether the audit is a gate here, under any prompt: a failure would block."""
         return any(f.severity is Severity.GATE for f in self.findings)
@@ -177,13 +172,13 @@ def summarize(findings: Sequence[Finding]) -> list[Row]:
 def count_gates(rows: Iterable[Row]) -> str:
     """Count the gates, for example `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
     gates = [row for row in rows if row.gate]
-    found = Counter(_counted_as(row.worst) for row in gates if row.asked)
-    said = ", ".join(f"{found[word]} {word}" for word in _WORDS if found[word])
-    n, free = found.total(), sum(not row.asked for row in gates)
-    counted_ones = f"{n} gate{'' if n == 1 else 's'}: {said}" if n else "no gate"
     if not gates:
         return "no audit gates"
-    return f"{counted_ones}; {free} not asked for" if free else counted_ones
+    found = Counter(_counted_as(row.worst) for row in gates if row.asked)
+    said = ", ".join(f"{found[word]} {word}" for word in _WORDS if found[word])
+    n = found.total()
+    counted = f"{n} gate{'' if n == 1 else 's'}: {said}" if n else "no gate"
+    return f"{counted}; {len(gates) - n} not asked for" if len(gates) > n else counted
 
 
 def missing(findings: Iterable[Finding]) -> list[Missing]:

@@ -23,7 +23,7 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.verdict_policy import Policy
 from tests.cli.running import run
 from tests.findings import TODAY, but
-from tests.report.test_results_document import FINDING, RUN, SPEC
+from tests.report.runs import FINDING, RUN, SPEC
 
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")
 PASSING = but(FINDING, estimate=ESTIMATE)

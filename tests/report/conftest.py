@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from collections.abc import Iterator
@@ -15,7 +16,14 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from rmaudit.charts import Bin
 from rmaudit.measures.framing_inversion import FramingInversionEvidence, PromptBins
 from rmaudit.report import json_codec
-from rmaudit.report.results_document import SCHEMA, Results
+from rmaudit.report.results_document import (
+    SCHEMA,
+    AuditedModel,
+    Histogram,
+    Results,
+    SweepSummary,
+    Token,
+)
 from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
 from rmaudit.verdicts.findings import Finding
@@ -23,6 +31,7 @@ from rmaudit.verdicts.run_verdict import of_run
 from rmaudit.verdicts.verdict_policy import Policy
 from tests.conftest import unavailable
 from tests.findings import TODAY, but, claim
+from tests.report.runs import RUN
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 HOSTILE = [
@@ -120,6 +129,29 @@ def happenings(page: Page) -> list[str]:
     return seen
 
 
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Each place in a JSON value, the whole aside, and what stands there."""
+    parts = enumerate(value) if isinstance(value, list) else ()
+    for key, inner in value.items() if isinstance(value, dict) else parts:
+        yield (*path, key), inner
+        yield from places(inner, (*path, key))
+
+
+def mutated(found: Any, path: tuple[Any, ...], change: Any) -> Any:
+    """A copy in which one place is deleted, doubled or holds another value."""
+    changed = copy.deepcopy(found)
+    at = changed
+    for step in path[:-1]:
+        at = at[step]
+    if change is ...:
+        del at[path[-1]]
+    elif change == "twice" and isinstance(at, list):
+        at.append(at[path[-1]])
+    else:
+        at[path[-1]] = change
+    return changed
+
+
 def typed(results: dict[str, Any]) -> Results:
     """The document of these JSON values, which need not hang together; with its verdict."""
     found = json_codec.typed(Results, json.loads(json.dumps(results)))
@@ -150,95 +182,45 @@ def results() -> dict[str, Any]:
 
 def hostile_results() -> dict[str, Any]:
     """The same, for what is made once for a module."""
-    tokens = [
-        {"token_id": i, "token": text, "text": text, "score": 9.0 - i, "z": 3.0 - i}
-        for i, text in enumerate(HOSTILE)
-    ]
+    tokens = tuple(Token(i, text, text, 9.0 - i, 3.0 - i) for i, text in enumerate(HOSTILE))
     bins = (Bin(1.0, 5.0, 20, -0.5, -0.75, -0.25), Bin(5.0, 9.0, 30, 0.5, 0.25, 0.75))
     panels = (PromptBins(prompt="greatest", bins=bins),)
-    evidence = FramingInversionEvidence(axis="toy valence", panels=panels)
     estimate = Estimate(
-        0.625,
-        0.5,
-        0.75,
-        "rho",
-        50,
-        "made up",
+        *(0.625, 0.5, 0.75, "rho", 50, "made up"),
         secondary={"other": 0.375},
         caveats=("Half of the words only.",),
-        evidence=evidence,
+        evidence=FramingInversionEvidence(axis="toy valence", panels=panels),
     )
+    about = {"model": "Toy", "model_source": "some/folder", "prompt": "greatest"}
+    test = "audits/test_framing.py::test_framing[Toy-greatest]"
     stated = claim(
         above(0.2, unit="rho"),
-        audit="framing",
-        nodeid="audits/test_framing.py::test_framing[Toy-greatest]",
-        text="It follows.",
+        **{"audit": "framing", "nodeid": test, "text": "It follows.", **about},
         source="A paper, section 3",
-        model="Toy",
-        model_source="some/folder",
-        prompt="greatest",
-        repeat="pytest 'audits/test_framing.py::test_framing[Toy-greatest]'",
+        repeat=f"pytest '{test}'",
     )
     passing = measured(stated, estimate, Policy(), TODAY, sweeps=("ab12",))
-    error, skipped = (
-        unmeasured(stated, why, Policy(), verdict)
-        for why, verdict in (
-            ("It broke <b>badly</b>.", Verdict.ERROR),
-            ("No data here.", Verdict.SKIPPED),
-        )
-    )
-    findings = [
+    findings = (
         passing,
         but(passing, verdict=Verdict.FAIL, known="It is small, and known to be so."),
         but(passing, verdict=Verdict.INCONCLUSIVE, prompt="worst", blocks=True),
-        error,
-        skipped,
-    ]
-    sweep = {
-        "key": "ab12",
-        "prompt": "greatest",
-        "prompt_text": "What, in one word, is the greatest thing ever?",
-        "n": 1000,
-        "mean": 1.5,
-        "sd": 2.5,
-        "skewness": 0.25,
-        "histogram": {"edges": [-5.0, 0.0, 5.0, 10.0], "counts": [300, 600, 100]},
-        "top": tokens,
-        "bottom": tokens[::-1],
-        "provenance": {"dtype": "float32", "prefix": "<|user|>\n<b>", "layers": 2},
-        "vocabulary": None,
-        "scores": None,
-    }
-    model = {
-        "name": "Toy",
-        "source": "some/folder",
-        "base_model": None,
-        "rewardbench_rank": None,
-        "notes": ["It is a toy."],
-        "of": None,
-        "sweeps": [sweep],
-    }
-    return {
-        "schema": SCHEMA,
-        "run": {
-            "created": "2026-11-21T10:50:00Z",
-            "rmaudit": "0.1.0",
-            "command": "pytest audits --model '<i>'",
-            "seed": 0,
-            "environment": {"python": "3.11.7"},
-            "collected": 5,
-            "selected": 5,
-            "finished": 5,
-            "interrupted": False,
-            "part": "",
-            "sample": None,
-            "faults": [],
-        },
-        "models": [model],
-        "vocabularies": {},
-        "comparison": [],
-        "verdict": json.loads(json_codec.encode(of_run(findings))),
-        "findings": [as_json(finding) for finding in findings],
-        "blessed": [],
-        "figures": [],
-    }
+        unmeasured(stated, "It broke <b>badly</b>.", Policy(), Verdict.ERROR),
+        unmeasured(stated, "No data here.", Policy(), Verdict.SKIPPED),
+    )
+    sweep = SweepSummary(
+        *("ab12", "greatest", "What, in one word, is the greatest thing ever?"),
+        *(1000, 1.5, 2.5, 0.25),
+        histogram=Histogram((-5.0, 0.0, 5.0, 10.0), (300, 600, 100)),
+        top=tokens,
+        bottom=tokens[::-1],
+        provenance={"dtype": "float32", "prefix": "<|user|>\n<b>", "layers": 2},
+        vocabulary=None,
+        scores=None,
+    )
+    model = AuditedModel("Toy", "some/folder", None, None, ("It is a toy.",), (sweep,))
+    counts: dict[str, Any] = dict.fromkeys(("collected", "selected", "finished"), 5)
+    run = replace(RUN, command="pytest audits --model '<i>'", seed=0, **counts)
+    run = replace(run, environment={"python": "3.11.7"})
+    made = Results(SCHEMA, run, (model,), {}, (), of_run(findings), findings)
+    values: dict[str, Any] = json.loads(json_codec.encode(made))
+    return values

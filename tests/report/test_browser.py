@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from rmaudit.report import writers
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from tests.findings import but, waived
 from tests.report.conftest import as_json, happenings, hostile_results, of, typed, unfold
+from tests.report.page.test_html_page import simulated, stage
 from tests.report.test_hostile import TEXTS, poisoned
 
 pytestmark = pytest.mark.slow
@@ -95,16 +97,6 @@ def test_nobody_is_shut_out(opened: Page, scheme: Any, width: int) -> None:
     opened.get_by_role("switch").click()
     assert barriers() == []
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_every_picture_has_text(opened: Page) -> None:
-    """What a screen reader is told of images is never nothing."""
-    unfold(opened)
-
-    images = opened.get_by_role("img").all()
-    assert len(images) > 6
-    assert all(len(image.get_attribute("aria-label") or "") > 20 for image in images)
-    assert opened.locator("svg:not([role=img]):not([aria-hidden=true])").count() == 0
 
 
 def read(page: Page) -> str:
@@ -258,3 +250,62 @@ def test_no_table_is_cut_and_no_name_breaks_inside_a_word(
     lines = "each => each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight)"
     name = opened.locator(".lanes .prompt", has_text="around_you").first
     assert 0.9 < name.evaluate(lines) < 1.9
+
+
+# The simulator
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page with a simulator."""
+    stages = [
+        *(stage(0, "the", "fucking"), stage(4.0, "love", "the"), stage(8.0, "joy", "love")),
+        *(stage(1.94, "good", draws=16), stage(0, "no", prompt="worst")),
+        stage(4.0, "war", prompt="worst"),
+    ]
+    folder = tmp_path_factory.mktemp("report")
+    writers.write(replace(typed(hostile_results()), figures=(simulated(*stages),)), folder)
+    return (folder / "index.html").as_uri()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_a_slider_trains_the_policy(page: Page, trained: str, width: int, scheme: Any) -> None:
+    """Arrows move it; words, figures and what is read aloud follow; axe finds no barrier."""
+    happened = happenings(page)
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(trained)
+    unfold(page)
+    shown = page.locator("[data-simulator]")
+    slider, words = shown.get_by_role("slider"), shown.locator("li")
+
+    expect(words).to_have_count(2)
+    expect(words.nth(1)).not_to_contain_text("fucking")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(shown.locator("output")).to_have_text("4 nats")
+    expect(words.nth(0)).to_contain_text("love")
+    expect(slider).to_have_attribute("aria-valuetext", "4 nats: love 50 %, the 33 %")
+    page.keyboard.press("End")
+    expect(shown.locator("dd").nth(1)).to_have_text("7.67")
+    shown.get_by_label("best of n").check()
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    expect(shown.locator("output")).to_have_text("best of 16")
+    shown.get_by_label("Prompt").select_option("worst")
+    expect(words.nth(0)).to_contain_text("no")
+    found = Axe().run(page).response["violations"]
+    assert [(each["id"], [n["html"][:200] for n in each["nodes"]]) for each in found] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert [what for what in happened if not what.startswith("data:")] == [trained]
+
+
+def test_without_scripts_the_still_picture_stands(browser: Browser, trained: str) -> None:
+    """The simulator is hidden; the chart's table has the words."""
+    with browser.new_context(java_script_enabled=False) as context:
+        plain = context.new_page()
+        plain.goto(trained)
+        expect(plain.locator("[data-simulator]")).to_have_count(1)
+        expect(plain.locator("[data-simulator]")).to_be_hidden()
+        figures = plain.locator("[aria-labelledby$=-figures] figure")
+        expect(figures.filter(has_text="war")).to_have_count(1)

@@ -19,7 +19,7 @@ from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from tests.report.conftest import happenings, hostile_results, typed
 from tests.report.page.test_token_explorer import PROMPTS, swept
-from tests.report.test_results_document import RUN
+from tests.report.runs import RUN
 
 pytestmark = pytest.mark.slow
 
@@ -37,13 +37,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, str]:
     """The small results with the sweeps of a large vocabulary."""
     small, made = typed(hostile_results()), swept(N)
     (model,), (sweep,) = small.models, small.models[0].sweeps
-    kept: dict[str, Any] = {
-        "n": sweep.n,
-        "histogram": sweep.histogram,
-        "top": sweep.top,
-        "bottom": sweep.bottom,
-    }
-    sweeps = tuple(replace(own, **kept) for own in made.models[0].sweeps)
+    sweeps = tuple(
+        replace(own, n=sweep.n, histogram=sweep.histogram, top=sweep.top, bottom=sweep.bottom)
+        for own in made.models[0].sweeps
+    )
     models = (replace(model, sweeps=sweeps),)
     made = replace(small, models=models, vocabularies=made.vocabularies)
     return written(made, tmp_path_factory.mktemp("large"))
@@ -210,14 +207,11 @@ def test_differences_and_the_file(page: Page, two: tuple[Results, str], tmp_path
     """Of two prompts, and of two models, in sd; what is downloaded is what is shown, masked."""
     results, address = two
     assert opened(page, address) == []
-    frames = {
-        (model.name, sweep.prompt): packed_scores.frame(results.vocabularies, sweep)[
-            "score"
-        ].astype(float)
-        for model in results.models
-        for sweep in model.sweeps
-    }
-    z = {key: (scores - scores.mean()) / scores.std(ddof=0) for key, scores in frames.items()}
+    z = {}
+    for model in results.models:
+        for sweep in model.sweeps:
+            scores = packed_scores.frame(results.vocabularies, sweep)["score"].astype(float)
+            z[model.name, sweep.prompt] = (scores - scores.mean()) / scores.std(ddof=0)
     status = page.locator("#explorer [data-x=status]")
     page.locator("#explorer [data-x=first]").select_option(label="best")
     for second, other in (("A, worst", ("A", "worst")), ("B, best", ("B", "best"))):

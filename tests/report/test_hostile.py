@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 
 from rmaudit.report.page import html_page
 from rmaudit.report.safe_text import line
-from rmaudit.report.writers import eval_results, markdown, terminal
+from rmaudit.report.writers import hub_values, markdown, terminal
 from tests.report.conftest import HOSTILE, Reader, typed
 
 TEXTS = [
@@ -171,7 +171,7 @@ def strings(value: Any) -> Iterator[str]:
 
 def check_eval_results(results: dict[str, Any], text: str) -> None:
     """One document of plain values, read back by YAML and by the Hub's own reader."""
-    written = eval_results.render(typed(poisoned(results, text)))
+    written = hub_values(typed(poisoned(results, text)))
     (document,) = yaml.safe_load_all(written)
     entries = parse_eval_result_entries(document)
     assert [entry.value for entry in entries] == [0.625] * len(entries)

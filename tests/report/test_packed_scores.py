@@ -19,7 +19,7 @@ from rmaudit.report.results_document import Packed, Results, SweepSummary
 from rmaudit.report.results_of_run import collect
 from rmaudit.report.results_reader import contradiction
 from tests.report.conftest import HOSTILE
-from tests.report.test_results_document import RUN, SPEC, record
+from tests.report.runs import RUN, SPEC, record
 
 TEXTS = st.text(st.characters(), max_size=5)  # lone surrogates and NUL among them
 ROWS = st.tuples(TEXTS, TEXTS, st.floats(width=32, allow_infinity=False))
@@ -88,12 +88,12 @@ def test_sweeps_of_the_same_rows_share_a_vocabulary() -> None:
 
 def test_pieces_that_are_the_texts_are_not_kept_twice() -> None:
     """Published tables have no pieces of their own."""
-    made = collected(framed([("a", "a", 1.0), ("b", "b", 2.0)]))
+    frame = framed([("a", "a", 1.0), ("b", "b", 2.0)])
+    made = collected(frame)
 
-    (rows,) = made.vocabularies.values()
-    assert rows.pieces is None
+    assert [rows.pieces for rows in made.vocabularies.values()] == [None]
     found = packed_scores.frame(made.vocabularies, made.models[0].sweeps[0])
-    assert found["token"].tolist() == found["text"].tolist() == ["a", "b"]
+    pd.testing.assert_frame_equal(found, frame)
 
 
 def test_the_encoding_by_hand() -> None:

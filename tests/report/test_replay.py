@@ -11,12 +11,11 @@ import pytest
 from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.report.replay import ReplaySummary, lines, outcome, replay, summarize
 from rmaudit.report.results_document import OWN_LISTS, Results
-from rmaudit.report.results_of_run import collect
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict, above
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 from tests.findings import but
-from tests.report.test_results_document import FINDING, RUN, SPEC
+from tests.report.runs import FINDING, RUN, results
 
 TODAY = date(2026, 11, 21)
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")
@@ -25,14 +24,9 @@ FAILING = but(PASSING, verdict=Verdict.FAIL, prompt="best", bound=above(0.5, uni
 UNMEASURED = but(PASSING, estimate=None, verdict=Verdict.SKIPPED, reason="No data here.")
 
 
-def results(*findings: Finding) -> Results:
-    """What a run that ended with these would have written."""
-    return collect(RUN, [SPEC], [], findings)
-
-
 def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> ReplaySummary:
     """What a replay of these under the policy says."""
-    old = results(*findings)
+    old = results(findings)
     return summarize(old, replay(old, policy, on), policy)
 
 
@@ -58,13 +52,12 @@ def test_the_outcome_is_that_of_what_blocks(stops: Sequence[Verdict], expected: 
     measured = set(Verdict) - {Verdict.SKIPPED}  # a gate that should have been measured is a gap
     others = [but(FAILING, verdict=verdict) for verdict in measured]
 
-    assert outcome(results(PASSING, *others, *blocking)) == expected
+    assert outcome(results([PASSING, *others, *blocking])) == expected
 
 
 def test_nothing_measured_is_no_pass() -> None:
     """Though nothing blocks."""
-    assert outcome(results(UNMEASURED)) == "unsure"
-    assert outcome(results()) == "unsure"
+    assert [outcome(results(each)) for each in ([UNMEASURED], [])] == ["unsure"] * 2
 
 
 # Under another policy
@@ -80,10 +73,8 @@ def test_a_bound_flips_a_verdict() -> None:
     (flip,) = told.flips
     assert (flip.prompt, str(flip.old), str(flip.new)) == ("worst", "pass", "unsure (blocks)")
     assert "models.yaml: toy: bounds: positive_skew[worst]" in flip.why
-    assert (flip.bound, flip.estimate) == (
-        "above 0.25 skewness",
-        Measured(0.2, 0.1, 0.3, "skewness", 99),
-    )
+    assert flip.bound == "above 0.25 skewness"
+    assert flip.estimate == Measured(0.2, 0.1, 0.3, "skewness", 99)
     assert (told.outcome, told.counts) == ("unsure", {"pass": 1, "unsure (blocks)": 1})
     assert [stop.prompt for stop in told.blocking] == ["worst"]
 
@@ -92,7 +83,7 @@ def test_what_is_known_is_known_under_the_audits_own_prompts() -> None:
     """Of a run that asked others, or saw other words, only what names the very prompt."""
     known = Rules(known={"positive_skew": "expected", "positive_skew[beste]": "this prompt too"})
     policy = Policy(models={"toy": known})
-    old = results(FAILING, but(FAILING, prompt="beste"))
+    old = results([FAILING, but(FAILING, prompt="beste")])
     asked = old.run.environment | {OWN_LISTS: "prompts beste (deutsch.yaml)"}
     others = dc_replace(old, run=dc_replace(old.run, environment=asked))
 
@@ -119,7 +110,7 @@ def test_a_waiver_holds_until_its_day() -> None:
 def test_the_same_policy_again_flips_nothing() -> None:
     """Deciding what was decided."""
     policy = Policy(everywhere=Rules(severity={"positive_skew": Severity.INFO}))
-    once = replay(results(PASSING, FAILING, UNMEASURED), policy, TODAY)
+    once = replay(results([PASSING, FAILING, UNMEASURED]), policy, TODAY)
 
     again = replay(once, policy, TODAY)
 
@@ -170,7 +161,7 @@ def test_the_lines_of_a_replay() -> None:
 
 def test_what_blocks_and_did_before_is_explained() -> None:
     """By the same numbers: a file that is asked alone has no flips."""
-    stored = results(but(FAILING, blocks=True))
+    stored = results([but(FAILING, blocks=True)])
 
     told = lines(summarize(stored, stored, None))
 
@@ -183,11 +174,10 @@ def test_what_blocks_and_did_before_is_explained() -> None:
 
 def test_a_run_that_was_cut_short_never_passes() -> None:
     """Whatever is left of it; without a policy and under one."""
-    whole = results(PASSING)
     run = dc_replace(RUN, collected=2, selected=2, interrupted=True)
-    cut = collect(run, [SPEC], [], [PASSING])
+    cut = results([PASSING], run=run)
 
-    assert (outcome(whole), outcome(cut)) == ("pass", "unsure")
+    assert (outcome(results([PASSING])), outcome(cut)) == ("pass", "unsure")
     assert outcome(replay(cut, Policy(), TODAY)) == "unsure"
     assert lines(summarize(cut, cut, None))[-1] == (
         "verdict: INCOMPLETE: interrupted: 1 of 2 selected audits finished"
@@ -217,6 +207,6 @@ def test_a_replay_knows_what_was_scored() -> None:
         (dc_replace(RUN, sample=2000), "INCOMPLETE"),
         (dc_replace(RUN, environment={OWN_LISTS: "mine for labmt"}), "PASSES"),
     ):
-        old = collect(run, [SPEC], [], [PASSING])
+        old = results([PASSING], run=run)
         assert old.run.others == (OWN_LISTS in run.environment)
         assert str(replay(old, known, TODAY).verdict.outcome) == expected

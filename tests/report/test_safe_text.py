@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -15,62 +16,43 @@ ANY = st.text(st.characters(codec=None), max_size=40)  # lone surrogates too
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("written", "text", "shown"),
     [
-        ("love", "love"),
-        (" love", "␣love"),
-        ("love ", "love␣"),
-        ("a b", "a b"),
-        ("\n", "\\n"),
-        ("\x00", "\\x00"),
-        ("\u202egnp", "\\u202egnp"),
-        ("\ud800", "\\ud800"),
-        ("", "(empty)"),
-        ("a" * 41, "a" * 40 + "… (41 characters)"),
-        ("日本", "日本"),
+        (visible, "love", "love"),
+        (visible, " love", "␣love"),
+        (visible, "love ", "love␣"),
+        (visible, "a b", "a b"),
+        (visible, "\n", "\\n"),
+        (visible, "\x00", "\\x00"),
+        (visible, "\u202egnp", "\\u202egnp"),
+        (visible, "\ud800", "\\ud800"),
+        (visible, "", "(empty)"),
+        (visible, "a" * 41, "a" * 40 + "… (41 characters)"),
+        (visible, "日本", "日本"),
+        (block, "two\nlines\tand a tab", "two\nlines\tand a tab"),
+        (block, "a\r\x1b[31mred", "a\\r\\x1b[31mred"),
+        (block, "a\u2028b\x85c\x0bd", "a\\u2028b\\x85c\\x0bd"),
+        (block, " ends ", " ends "),
+        (block, "é日本🙂", "é日本🙂"),
+        (log, "::error::x", "\\x3a:error::x"),
+        (log, "a\n \t::add-mask::x", "a\n \t\\x3a:add-mask::x"),
+        (log, "a ##[error]b", "a \\x23#[error]b"),
+        (log, "###[group]", "#\\x23#[group]"),
+        (log, "##vso[task.complete]", "\\x23#vso[task.complete]"),
+        (log, "##teamcity[x]", "\\x23#teamcity[x]"),
+        (log, "test.py::test_x[a::b]", "test.py::test_x[a::b]"),
+        (log, "## a heading [x]", "## a heading [x]"),
+        (line, "\n it\r\nbroke\x85 \u2028 here\x1b\t", "it broke here\\x1b"),
     ],
 )
-def test_visible(text: str, shown: str) -> None:
-    """What would not show, or mislead, is spelled out."""
-    assert visible(text) == shown
+def test_what_would_hide_or_command_is_spelled_out(
+    written: Callable[[str], str], text: str, shown: str
+) -> None:
+    """A token as one sees it; a block keeps line feeds and tabs; a line is one.
 
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("two\nlines\tand a tab", "two\nlines\tand a tab"),
-        ("a\r\x1b[31mred", "a\\r\\x1b[31mred"),
-        ("a\u2028b\x85c\x0bd", "a\\u2028b\\x85c\\x0bd"),
-        (" ends ", " ends "),
-        ("é日本🙂", "é日本🙂"),
-    ],
-)
-def test_a_block_keeps_its_lines(text: str, shown: str) -> None:
-    """Only line feeds and tabs stay as they are among what draws nothing."""
-    assert block(text) == shown
-
-
-def test_a_line_is_one() -> None:
-    """Breaks of any kind become spaces."""
-    assert line("\n it\r\nbroke\x85 \u2028 here\x1b\t") == "it broke here\\x1b"
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("::error::x", "\\x3a:error::x"),
-        ("a\n \t::add-mask::x", "a\n \t\\x3a:add-mask::x"),
-        ("a ##[error]b", "a \\x23#[error]b"),
-        ("###[group]", "#\\x23#[group]"),
-        ("##vso[task.complete]", "\\x23#vso[task.complete]"),
-        ("##teamcity[x]", "\\x23#teamcity[x]"),
-        ("test.py::test_x[a::b]", "test.py::test_x[a::b]"),
-        ("## a heading [x]", "## a heading [x]"),
-    ],
-)
-def test_no_printed_line_is_a_command(text: str, shown: str) -> None:
-    """What GitHub, Azure and TeamCity obey has its first character spelled out."""
-    assert log(text) == shown
+    What GitHub, Azure and TeamCity obey has its first character spelled out in a log.
+    """
+    assert written(text) == shown
 
 
 @given(ANY)

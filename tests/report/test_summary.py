@@ -10,7 +10,7 @@ from rmaudit.report.summary import Row, count_gates, missing, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
 from tests.findings import but, gap
-from tests.report.page.test_verdict_box import ACCEPTED, FAILS, PASSES, UNSURE
+from tests.report.page.test_scorecard import ACCEPTED, FAILS, PASSES, UNSURE
 
 
 @pytest.mark.parametrize(

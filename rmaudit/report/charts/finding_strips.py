@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from rmaudit.report.page.number_format import bound_end, fixed, interval, value
 from rmaudit.report.safe_text import line
-from rmaudit.svg import round_step
+from rmaudit.svg import round_step, short
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.findings import Finding
 
@@ -40,9 +40,7 @@ class Scale:
         given = [(f, f.estimate) for f in findings if f.estimate]
         if not given:
             return None
-        ends = sorted(
-            {end for f, _ in given for end in (f.bound.low, f.bound.high) if end is not None}
-        )
+        ends = sorted({end for f, _ in given for end in f.bound.ends if math.isfinite(end)})
         own = [number for _, e in given for number in (e.low, e.high)]
         own += [number for f, _ in given for number in _published(f).values()]
         every = [*own, *ends]
@@ -61,10 +59,6 @@ class Scale:
         """Return a value's position in percent of the width, clipped to 0 and 100."""
         return 100 * min(max((number - self.low) / (self.high - self.low), 0.0), 1.0)
 
-    def holds(self, number: float) -> bool:
-        """Return whether a value lies between the ends of the axis."""
-        return self.low <= number <= self.high
-
     def ticks(self, apart: float = _APART) -> list[tuple[float, str, str]]:
         """Return position (percent), text and CSS class of each axis label; labels do not overlap.
 
@@ -78,6 +72,13 @@ class Scale:
         outer = [(0.0, fixed(self.low), "first"), (100.0, fixed(self.high), "last")]
         free = [end for end in outer if all(abs(end[0] - b[0]) >= apart for b in bounds)]
         return sorted([*free, *bounds])
+
+
+def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
+    """Return the value axis (scale) of each measured audit, shared by all prompts and models."""
+    audits = dict.fromkeys(f.audit for f in findings)
+    found = {audit: Scale.of([f for f in findings if f.audit == audit]) for audit in audits}
+    return {audit: scale for audit, scale in found.items() if scale}
 
 
 def lane(finding: Finding, scale: Scale, *, with_others: bool = True) -> str:
@@ -102,12 +103,12 @@ def lane(finding: Finding, scale: Scale, *, with_others: bool = True) -> str:
 def _passing_range(finding: Finding, scale: Scale) -> Iterator[str]:
     low, high = finding.bound.ends
     start, end = scale.at(max(low, scale.low)), scale.at(min(high, scale.high))
-    left, width = _percent(start), _percent(end - start)
+    left, width = short(start), short(end - start)
     yield f'<rect class="zone" x="{left}%" width="{width}%" height="{HEIGHT}"/>'
     yield f'<line class="axis" x2="100%" y1="{_MIDDLE:g}" y2="{_MIDDLE:g}"/>'
     for bound in finding.bound.ends:
         if math.isfinite(bound):
-            place = _percent(scale.at(bound))
+            place = short(scale.at(bound))
             yield f'<line class="edge" x1="{place}%" x2="{place}%" y2="{HEIGHT}"/>'
 
 
@@ -115,12 +116,12 @@ def _comparison_marks(finding: Finding, scale: Scale) -> Iterator[str]:
     """Yield SVG marks: dots for published models, circles or arrows for null controls."""
     for name, number in _published(finding).items():
         said = _title(f"{name}, published: {fixed(number)}")
-        place = _percent(scale.at(number))
+        place = short(scale.at(number))
         yield f'<circle class="pub" cx="{place}%" cy="{_MIDDLE:g}" r="3.5">{said}</circle>'
     for name, number in _null_controls(finding).items():
         said = _title(f"{name}, which knows nothing: {fixed(number)}")
-        place = _percent(scale.at(number))
-        if scale.holds(number):
+        place = short(scale.at(number))
+        if scale.low <= number <= scale.high:
             yield f'<circle class="null" cx="{place}%" cy="{_MIDDLE:g}" r="2.5">{said}</circle>'
         else:
             arrow, anchor = ("‹", "start") if number < scale.low else ("›", "end")
@@ -132,7 +133,7 @@ def _comparison_marks(finding: Finding, scale: Scale) -> Iterator[str]:
 
 def _finding_marks(finding: Finding, estimate: Estimate, scale: Scale) -> Iterator[str]:
     result = finding.result.replace(" ", "-")
-    low, high, at = (_percent(scale.at(x)) for x in (estimate.low, estimate.high, estimate.value))
+    low, high, at = (short(scale.at(x)) for x in (estimate.low, estimate.high, estimate.value))
     said = _title(f"{finding.model}: {value(finding)} {interval(finding)}")
     yield f'<g class="own {result}">'
     yield f'<line x1="{low}%" x2="{high}%" y1="{_MIDDLE:g}" y2="{_MIDDLE:g}"/>'
@@ -141,10 +142,6 @@ def _finding_marks(finding: Finding, estimate: Estimate, scale: Scale) -> Iterat
 
 def _title(text: str) -> str:
     return f"<title>{html.escape(line(text))}</title>"
-
-
-def _percent(number: float) -> str:
-    return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
 def _published(finding: Finding) -> dict[str, float]:
@@ -163,12 +160,12 @@ def _null_controls(finding: Finding) -> dict[str, float]:
 def in_words(finding: Finding, estimate: Estimate) -> str:
     """Describe a finding, such as `skew, best: 0.50 (0.40 to 0.60), pass, bound above 0, ...`."""
     numbers = f"{value(finding)} ({fixed(estimate.low)} to {fixed(estimate.high)})"
-    parts = [f"{finding.audit}, {finding.prompt}: {numbers}, {finding.result}"]
-    parts.append(f"bound {finding.bound}")
+    parts = [
+        f"{finding.audit}, {finding.prompt}: {numbers}, {finding.result}, bound {finding.bound}"
+    ]
     if published := sorted(_published(finding).values()):
         ends = f"{fixed(published[0])} to {fixed(published[-1])}"
         parts.append(f"{len(published)} published models {ends}")
-    nulls = sorted(_null_controls(finding).values())
-    if nulls:
+    if nulls := sorted(_null_controls(finding).values()):
         parts.append(f"{len(nulls)} null controls {fixed(nulls[0])} to {fixed(nulls[-1])}")
     return line(", ".join(parts))

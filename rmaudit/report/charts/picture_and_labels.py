@@ -7,19 +7,15 @@ mask them, and `rmaudit.svg` escapes every text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from rmaudit import svg
 from rmaudit.charts import Panel
 from rmaudit.invisible_characters import spelled_out
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import offensive_text_masks
-from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.findings import Finding
 
 _LONGEST = 22  # characters of a label
-
-_E = TypeVar("_E", bound=Evidence)
 
 
 class Picture(NamedTuple):
@@ -41,12 +37,6 @@ def prompts_to_draw(prompts: Iterable[str]) -> list[str]:
     """
     every = list(dict.fromkeys(prompts))
     return [prompt for prompt in every if prompt in PROMPTS] or every[: len(PROMPTS)]
-
-
-def with_evidence(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Finding, _E]]:
-    """Return each finding that has evidence of type `kind`, with that evidence."""
-    measured = [(finding, finding.estimate.evidence) for finding in findings if finding.estimate]
-    return [(finding, each) for finding, each in measured if isinstance(each, kind)]
 
 
 def as_label(text: str) -> str:

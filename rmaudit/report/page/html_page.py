@@ -17,19 +17,19 @@ from markupsafe import Markup, escape
 
 from rmaudit import svg
 from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Stage
-from rmaudit.references import offensive_text_masks
 from rmaudit.references.offensive_text_masks import label, masked
 from rmaudit.report import charts
-from rmaudit.report.charts.finding_strips import Scale, lane
+from rmaudit.report.charts.finding_strips import Scale, lane, scales
 from rmaudit.report.charts.picture_and_labels import prompts_to_draw
 from rmaudit.report.page import (
+    TEMPLATES,
     glossary,
     number_format,
+    part,
     scorecard,
+    template,
     token_explorer,
-    verdict_box,
 )
-from rmaudit.report.page.template_files import TEMPLATES, part, template
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import addressed, block, line, visible
@@ -63,8 +63,6 @@ _TERM = Markup(
     '<span class="cover">{mask}<span class="unseen"> masked term</span></span>'
     '<bdi class="real"></bdi></button>'
 )
-
-
 _CHARTS = Markup(svg.STYLE)  # noqa: S704  (our own)
 _STYLE = template("report.css") + _CHARTS + token_explorer.STYLE + template("simulator.css")
 
@@ -85,7 +83,7 @@ def environment() -> jinja2.Environment:
     )
     jinja.filters |= {
         "addressed": addressed,
-        "day": verdict_box.day,
+        "day": number_format.day,
         "careful": masked_text,
         "errors": number_format.standard_errors_in_words,
         "fixed": number_format.fixed,
@@ -111,12 +109,11 @@ def environment() -> jinja2.Environment:
 
 def render(results: Results) -> str:
     """Render the results of a run as an HTML page."""
-    names = [model.name for model in results.models]
-    scales = scorecard.scales(results.findings)
+    names, axes = [model.name for model in results.models], scales(results.findings)
     every: list[AnyFinding] = [*results.findings, *results.figures]
-    anchors = scorecard.anchors(every, names, _RESERVED_IDS)
-    used = {*_RESERVED_IDS, *anchors.values()}
-    models = [_model(model, results, anchors, scales, used) for model in results.models]
+    used = {*_RESERVED_IDS}
+    anchors = scorecard.anchors(every, used, several=len(names) > 1)
+    models = [_model(model, results, anchors, axes, used) for model in results.models]
     rows = [row for model in models for row in model["rows"]]
     script, explored = template("page.js"), token_explorer.explorer(results)
     simulated = any(own for model in models for own in model["simulators"].values())
@@ -126,8 +123,7 @@ def render(results: Results) -> str:
     report = environment().get_template("report.html.jinja")
     return report.render(
         run=results.run,
-        day=verdict_box.day(results.run.created),
-        ran=verdict_box.ran(results.run),
+        ran=scorecard.ran(results.run),
         schema=results.schema,
         small_print=SMALL_PRINT,
         style=_STYLE,
@@ -135,7 +131,7 @@ def render(results: Results) -> str:
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
         simulator=SIMULATOR if simulated else "",
-        verdict=verdict_box.verdict(results, rows),
+        verdict=scorecard.verdict(results, rows),
         against=blessed_comparisons(results),
         anchors=anchors,
         measured=any(each.estimate for each in every),
@@ -155,8 +151,8 @@ def term(text: str) -> Markup:
     the page nor a screen reader shows.
     """
     shown = visible(text)
-    if offensive_text_masks.masked(text):
-        return _TERM.format(term=shown, mask=offensive_text_masks.label(text))
+    if masked(text):
+        return _TERM.format(term=shown, mask=label(text))
     return Markup("<bdi>{}</bdi>").format(shown)
 
 
@@ -165,10 +161,10 @@ def masked_text(text: str) -> Markup:
 
     A text whose other words together are harsh, as a phrase, is behind a button as a whole.
     """
-    if not offensive_text_masks.masked(text):
+    if not masked(text):
         return escape(block(text))
-    words = [(word, offensive_text_masks.masked(word)) for word in text.split(" ")]
-    if offensive_text_masks.masked(" ".join(word for word, harsh in words if not harsh)):
+    words = [(word, masked(word)) for word in text.split(" ")]
+    if masked(" ".join(word for word, harsh in words if not harsh)):
         return term(text)
     return Markup(" ").join(term(word) if harsh else escape(block(word)) for word, harsh in words)
 
@@ -178,9 +174,8 @@ def breakable(name: str) -> Markup:
     return Markup("_<wbr>").join(block(name).split("_"))
 
 
-def _lane(finding: Finding, scale: Scale | None, *, with_others: bool = True) -> Markup:
-    drawn = lane(finding, scale, with_others=with_others) if scale else ""
-    return Markup(drawn)  # noqa: S704  (our own SVG)
+def _lane(finding: Finding, scale: Scale, *, with_others: bool = True) -> Markup:
+    return Markup(lane(finding, scale, with_others=with_others))  # noqa: S704  (our own SVG)
 
 
 def _spell_out(value: object) -> object:
@@ -198,19 +193,19 @@ def _model(
     model: AuditedModel,
     results: Results,
     anchors: Mapping[tuple[str, str], str],
-    scales: Mapping[str, Scale],
+    axes: Mapping[str, Scale],
     used: set[str],
 ) -> dict[str, Any]:
     """Return the template's variables for one model: scorecard rows, charts, tokens, details."""
     own = [finding for finding in results.findings if finding.model == model.name]
-    rows = scorecard.rows(own, anchors, scales)
+    rows = scorecard.rows(own, anchors, axes)
     figures: dict[str, list[Figure]] = {}
     for figure in results.figures:
         if figure.model == model.name:
             figures.setdefault(figure.audit, []).append(figure)
     common, caveats = scorecard.caveats([*own, *(each for of in figures.values() for each in of)])
     outcome = of_run(own, results.run.gaps).outcome
-    mark, words = verdict_box.in_words(outcome, rows)
+    mark, words = scorecard.in_words(outcome, rows)
     prompts = prompts_to_draw(sweep.prompt for sweep in model.sweeps)
     shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
     return {

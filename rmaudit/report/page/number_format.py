@@ -1,14 +1,20 @@
-"""Format numbers for reports: two decimals, or more where two would hide a difference."""
+"""Format numbers and days for reports: two decimals, or more where two would hide a difference."""
 
 from __future__ import annotations
 
 import math
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from rmaudit.verdicts.findings import Finding
 
+if TYPE_CHECKING:
+    from rmaudit.measures.differences_of_estimates import Interval
+    from rmaudit.report.releases.finding_comparison import Measured
+
 _LEAST, _MOST = 2, 6  # decimals
 _STEPS = 2  # of the last decimal, that an interval is wide at least
-_LARGE, _SMALL = 1e6, 5e-7  # from here on, and below: powers of ten
+_LARGE = 1e6  # from here on: powers of ten
 _WHOLE, _FAR = 10, 100  # standard errors from which on tenths, or more of them, say nothing
 _Z95 = 1.959963984540054
 
@@ -73,6 +79,20 @@ def _interval(low: float, high: float, places: int) -> str:
     return "" if low == high else f"± < {10**-places:.{places}f}"
 
 
+def effect_in_numbers(of: Interval | Measured | None) -> str:
+    """Return a value and its interval as text, such as `+0.58 [+0.55, +0.61]`; "" of None.
+
+    To two decimals, or in as many digits as tell the ends apart, and a small effect from none.
+    """
+    if of is None:
+        return ""
+    for style in ("+.2f", "+.4f", "+.3g", "+.6g"):
+        shown, *ends = (format(each, style) for each in (of.value, of.low, of.high))
+        if (ends[0] != ends[1] or of.low == of.high) and (float(shown) or not of.value):
+            break
+    return f"{shown} [{ends[0]}, {ends[1]}]"
+
+
 def value(finding: Finding) -> str:
     """Return a finding's estimate as text, such as `0.75`; "" if it has none."""
     return fixed(finding.estimate.value, decimals(finding)) if finding.estimate else ""
@@ -132,3 +152,12 @@ def standard_errors_in_words(finding: Finding) -> str:
 
 def _side(number: float, end: float) -> int:
     return (number > end) - (number < end)
+
+
+def day(created: str) -> str:
+    """Format an ISO date, such as `22 Nov 2026, 09:45 UTC`; return any other text unchanged."""
+    try:
+        when = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    return f"{when.day} {when:%b %Y, %H:%M} UTC"

@@ -12,7 +12,7 @@ import bisect
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from rmaudit.references.lexicons import lexicon
 from rmaudit.references.offensive_text_masks import label, masked
 from rmaudit.references.word_frequency import zipf
 from rmaudit.report import packed_scores
-from rmaudit.report.page.template_files import part, template
+from rmaudit.report.page import part, template
 from rmaudit.report.results_document import Packed, Results, SweepSummary
 from rmaudit.report.safe_text import line, visible
 
@@ -49,15 +49,6 @@ _IDENTITY = 6  # the bit of terms that name people; the next is that of whole wo
 _SLACK = 1.03  # what zlib adds to the entropy of a plane
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """One table of the explorer: sweeps of one model that score the same tokens."""
-
-    model: str
-    digest: str
-    sweeps: list[SweepSummary] = field(default_factory=list)
-
-
 def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
     """Render a searchable table of all tokens' scores, rounded to fit `room` bytes; "" without any.
 
@@ -72,51 +63,51 @@ def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
     """
     islands: list[str] = []
     vocabularies: dict[str, dict[str, Any]] = {}
-    shown, left_out = [], []
-    for table in _tables(results):
-        if table.digest not in vocabularies:
-            pressed = _vocabulary(packed_scores.rows(results.vocabularies, table.digest))
+    tables, left_out = _tables(results), dict[str, None]()
+    for model, digest in list(tables):
+        if digest not in vocabularies:
+            pressed = _vocabulary(packed_scores.rows(results.vocabularies, digest))
             if sum(map(len, islands)) + sum(map(len, pressed.values())) > _VOCABULARY_SHARE * room:
-                left_out.append(table.model)
+                left_out[model] = None
+                del tables[model, digest]
                 continue
-            vocabularies[table.digest] = _append_columns(pressed, islands)
-        shown.append(table)
-    if not shown and not left_out:
+            vocabularies[digest] = _append_columns(pressed, islands)
+    if not tables and not left_out:
         return Markup()
-    sweeps = [sweep for table in shown for sweep in table.sweeps]
+    sweeps = [sweep for own in tables.values() for sweep in own]
     step = _step(sweeps, room - sum(map(len, islands)))
     index = {
         "vocabularies": list(vocabularies.values()),
-        "lexicons": [_LEXICONS[name] for name in _lexicons()] if shown else [],
+        "lexicons": [_LEXICONS[name] for name in _lexicons()] if tables else [],
         "tables": [
             {
-                "model": line(table.model),
-                "vocabulary": list(vocabularies).index(table.digest),
-                "sample": table.sweeps[0].sample,
-                "columns": [_column(sweep, step, islands) for sweep in table.sweeps],
+                "model": line(model),
+                "vocabulary": list(vocabularies).index(digest),
+                "sample": own[0].sample,
+                "columns": [_column(sweep, step, islands) for sweep in own],
             }
-            for table in shown
+            for (model, digest), own in tables.items()
         ],
     }
     return part(
         "explorer.html.jinja",
         index=index,
         islands=islands,
-        left_out=[line(model) for model in dict.fromkeys(left_out)],
+        left_out=list(map(line, left_out)),
         within=step / 2 if step else 0,
         ends=_ENDS,
         script=SCRIPT,
     )
 
 
-def _tables(results: Results) -> list[_Table]:
-    tables: dict[tuple[str, str], _Table] = {}
+def _tables(results: Results) -> dict[tuple[str, str], list[SweepSummary]]:
+    """Return the sweeps that share a table, by model and digest of the tokens that they score."""
+    tables: dict[tuple[str, str], list[SweepSummary]] = {}
     for model in results.models:
         for sweep in model.sweeps:
             if sweep.vocabulary is not None:
-                table = _Table(model.name, sweep.vocabulary)
-                tables.setdefault((table.model, table.digest), table).sweeps.append(sweep)
-    return list(tables.values())
+                tables.setdefault((model.name, sweep.vocabulary), []).append(sweep)
+    return tables
 
 
 def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
@@ -186,7 +177,7 @@ def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict
     about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
     if step is None:
         return about | _append_columns({"exact": _packed_scores(sweep).data}, islands)
-    scores = _scores(sweep)
+    scores = packed_scores.scores_of(sweep, _packed_scores(sweep).n)
     coarse = _coarse(scores, _best_first(scores), step)
     pressed = {
         "coarse": packed_scores.press(coarse.levels),
@@ -204,10 +195,6 @@ def _packed_scores(sweep: SweepSummary) -> Packed:
     return sweep.scores
 
 
-def _scores(sweep: SweepSummary) -> NDArray[np.float32]:
-    return packed_scores.scores_of(sweep, _packed_scores(sweep).n)
-
-
 def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
     """Return the finest rounding step, in sd, that fits `room` bytes; None if exact scores fit.
 
@@ -216,7 +203,8 @@ def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
     """
     if sum(len(_packed_scores(sweep).data) for sweep in sweeps) <= room:
         return None
-    ordered = [(scores, _best_first(scores)) for scores in map(_scores, sweeps)]
+    every = [packed_scores.scores_of(sweep, _packed_scores(sweep).n) for sweep in sweeps]
+    ordered = [(scores, _best_first(scores)) for scores in every]
 
     def room_left(step: float) -> int:
         return math.floor(room - sum(_size(_coarse(*each, step)) for each in ordered))

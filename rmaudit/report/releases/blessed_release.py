@@ -186,8 +186,7 @@ def with_trainings(blessed: Blessing, others: Sequence[Results]) -> Blessing:
         raise SpecError(f"{len(others)} other trainings say too little of chance: give {LEAST}")
     weights = {blessed.weights}
     for other in others:
-        _refuse_partial(other)
-        _refuse_stranger(other, blessed)
+        _refuse_unlike(other, blessed)
         found = other.findings[0].claim.weights
         if found and found in weights:
             raise SpecError(f"{_run_name(other)} has weights that are there already: train it anew")
@@ -213,20 +212,16 @@ def _over_trainings(gate: BlessedGate, all_of: Sequence[Estimate]) -> BlessedGat
     )
 
 
-def _refuse_partial(other: Results) -> None:
+def _refuse_unlike(other: Results, blessed: Blessing) -> None:
+    """Raise unless a run is a whole one of one model, with the blessed release's base and owner.
+
+    Differences between kinds of models would count as chance, and hide regressions.
+    """
     if len(other.models) != 1:
         raise SpecError(f"a run of {len(other.models)} models; give runs of one training each")
     if other.run.gaps:
         raise SpecError(f"{_run_name(other)} is not whole ({'; '.join(other.run.gaps)})")
-
-
-def _refuse_stranger(other: Results, blessed: Blessing) -> None:
-    """Raise if a run's model has another base model or owner than the blessed release.
-
-    Differences between kinds of models would count as chance, and hide regressions.
-    """
-    found = lineage(other.models[0])
-    if found != blessed.lineage:
+    if (found := lineage(other.models[0])) != blessed.lineage:
         kinds = [kind or "no base model" for kind in (found, blessed.lineage)]
         message = f"{_run_name(other)} is a model of {kinds[0]}, the blessed one of {kinds[1]}"
         raise SpecError(f"{message}; give trainings by the same recipe")
@@ -337,10 +332,9 @@ def find_blessed(specs: Sequence[ModelSpec], folder: Path) -> dict[str, Blessing
         SpecError: a file is damaged, is of another family, or several could be meant.
     """
     lines = [lineage(spec) for spec in specs]
-    alone = (line if lines.count(line) == 1 else "" for line in lines)
     found = {}
-    for spec, line in zip(specs, alone, strict=True):
-        if of := _find_one(spec, folder, line):
+    for spec, line in zip(specs, lines, strict=True):
+        if of := _find_one(spec, folder, line if lines.count(line) == 1 else ""):
             found[spec.name] = of
     return found
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rmaudit.measures.differences_of_estimates import Interval
 from rmaudit.references.offensive_text_masks import mask, masked
-from rmaudit.report.releases.finding_comparison import Change, Measured
+from rmaudit.report.page.number_format import effect_in_numbers
+from rmaudit.report.releases.finding_comparison import Change
 from rmaudit.report.releases.run_comparison import FindingChange, Origin, Releases, SweepChange
 from rmaudit.report.safe_text import line, log, visible
-from rmaudit.report.writers.terminal import aligned, effect_in_numbers
+from rmaudit.report.writers.terminal import aligned
 from rmaudit.verdicts.findings import in_words
 
 _SHOWN = 5  # tokens at either end
@@ -78,14 +78,10 @@ def _row(finding: FindingChange) -> tuple[str, ...]:
         str(finding.change),
         finding.audit,
         finding.prompt,
-        *(_interval(side.estimate if side else None) for side in sides),
-        _interval(finding.difference),
+        *(effect_in_numbers(side.estimate if side else None) for side in sides),
+        effect_in_numbers(finding.difference),
         said[0] if said[0] == said[1] else " -> ".join(said),
     )
-
-
-def _interval(of: Interval | Measured | None) -> str:
-    return "" if of is None else " ".join(effect_in_numbers(of.value, of.low, of.high))
 
 
 def _sweep_lines(sweep: SweepChange) -> Iterator[str]:
@@ -96,7 +92,8 @@ def _sweep_lines(sweep: SweepChange) -> Iterator[str]:
     if sweep.tau is None:
         yield f"{how}; {line(sweep.reason)}"
         return
-    yield f"{how}, Kendall's tau-b {_interval(sweep.tau)}, Spearman {sweep.spearman or 0:+.2f}"
+    tau = effect_in_numbers(sweep.tau)
+    yield f"{how}, Kendall's tau-b {tau}, Spearman {sweep.spearman or 0:+.2f}"
     for way, moved in (("rose", sweep.rose), ("fell", sweep.fell)):
         shown = [
             f"{_token(token.text)} {token.old:,.0f} -> {token.new:,.0f}" for token in moved[:_SHOWN]

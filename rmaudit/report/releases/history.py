@@ -13,9 +13,8 @@ from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import results_reader
-from rmaudit.report.page import number_format
+from rmaudit.report.page import number_format, template
 from rmaudit.report.page.html_page import environment
-from rmaudit.report.page.template_files import template
 from rmaudit.report.releases.blessed_release import lineage
 from rmaudit.report.releases.finding_comparison import (
     Changed,

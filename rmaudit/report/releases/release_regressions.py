@@ -29,7 +29,7 @@ from rmaudit.report.releases.finding_comparison import (
 from rmaudit.report.results_document import Blessed, Earlier, Results
 from rmaudit.verdicts.decision import ALPHA, holm
 from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS, Severity
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Finding, Judgement
 from rmaudit.verdicts.run_verdict import of_run
 
 # Of the blessed release's distance to the bound: trainings that are alike lose less.
@@ -98,15 +98,24 @@ def with_blessed(results: Results, blessings: Mapping[str, Blessing]) -> Results
 
 
 def with_regressions(results: Results) -> Results:
-    """Return results with gates marked that regressed since a blessed release, judged anew."""
-    found = find_regressions(results.findings, results.blessed)
+    """Return results with gates marked that regressed since a blessed release, judged anew.
+
+    A gate that regressed blocks unless a waiver holds.
+    """
+    why = _regressions(results.findings, results.blessed)
     findings = tuple(
-        _with_regression(finding, found.get(_key(finding), "")) for finding in results.findings
+        replace(f, judgement=_with_regression(f.judgement, why.get(_key(f), "")))
+        for f in results.findings
     )
     return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
 
 
-def find_regressions(
+def _with_regression(judged: Judgement, why: str) -> Judgement:
+    blocks = judged.blocks or (bool(why) and not (judged.waiver and judged.waiver.holds))
+    return replace(judged, regressed=why, blocks=blocks)
+
+
+def _regressions(
     findings: Sequence[Finding], blessed: Sequence[Blessed]
 ) -> dict[tuple[str, str, str], str]:
     """Return why gates are clearly worse than in a blessed release, by (model, audit, prompt).
@@ -118,14 +127,11 @@ def find_regressions(
     out = {}
     now = {_key(finding): finding for finding in findings}
     for of in blessed:
-        pairs = [(was, now[key]) for was in of.findings if (key := _key(was)) in now]
         share = SMALL if of.trainings > 1 else REGRESSION_SHARE
-        gates = [
-            (was, new, compare_finding(was, new, share=share))
-            for was, new in pairs
-            if new.severity is Severity.GATE
-        ]
-        known = [each for each in gates if each[2].gain is not None]
+        pairs = [(was, now[key]) for was in of.findings if (key := _key(was)) in now]
+        gates = [(was, new) for was, new in pairs if new.severity is Severity.GATE]
+        every = ((was, new, compare_finding(was, new, share=share)) for was, new in gates)
+        known = [each for each in every if each[2].gain is not None]
         ps = holm([_p_value(was, new, found, of.trainings) for was, new, found in known])
         for (was, new, found), p in zip(known, ps, strict=True):
             if found.change is Change.WORSE and p <= ALPHA:
@@ -135,17 +141,16 @@ def find_regressions(
 
 def blessed_comparisons(results: Results) -> list[BlessedComparison]:
     """Return a run's comparisons with blessed (approved) releases, in the form for reports."""
-    return [_blessed_comparison(results, of) for of in results.blessed]
-
-
-def _blessed_comparison(results: Results, of: Blessed) -> BlessedComparison:
-    before = {_key(was): was for was in of.findings}
-    own = [finding for finding in results.findings if _key(finding) in before]
-    every = list(_all_changes(before, own))
-    listed = sorted((each for each in every if each.says), key=lambda e: _LISTED.index(e.change))
-    names = tuple(f.name for f in own if f.judgement.regressed and f.blocks)
-    old = _age_warning(of, results.run.created)
-    return BlessedComparison(of, _counts_in_words(every), tuple(listed), names, old)
+    made = []
+    for of in results.blessed:
+        before = {_key(was): was for was in of.findings}
+        own = [finding for finding in results.findings if _key(finding) in before]
+        every = list(_all_changes(before, own))
+        told = sorted((each for each in every if each.says), key=lambda e: _LISTED.index(e.change))
+        names = tuple(f.name for f in own if f.judgement.regressed and f.blocks)
+        old = _age_warning(of, results.run.created)
+        made.append(BlessedComparison(of, _counts_in_words(every), tuple(told), names, old))
+    return made
 
 
 def _all_changes(
@@ -161,13 +166,11 @@ def _all_changes(
 
 def _counts_in_words(every: Sequence[ListedChange]) -> str:
     found = Counter(each.change for each in every)
-    return ", ".join(
-        [
-            f"{found[Change.WORSE]} worse",
-            *([f"{n} unclear (only the result is worse)"] if (n := found[Change.UNCLEAR]) else []),
-            f"{found[Change.BETTER]} better",
-            f"{found[Change.UNCHANGED]} with no clear change",
-        ]
+    n = found[Change.UNCLEAR]
+    unclear = f"{n} unclear (only the result is worse), " if n else ""
+    return (
+        f"{found[Change.WORSE]} worse, {unclear}{found[Change.BETTER]} better, "
+        f"{found[Change.UNCHANGED]} with no clear change"
     )
 
 
@@ -230,19 +233,8 @@ def _why_not_comparable(results: Results, unit: str, digest: str, new: Finding |
         return "it gates no more"
     if new.estimate.unit != unit:
         return f"measured in {unit} then"
-    return (
-        "" if question_digest(results, new) == digest else "other prompts or other words than then"
-    )
-
-
-def _with_regression(finding: Finding, why: str) -> Finding:
-    """Return a finding with the reason `why` it regressed; it then blocks unless a waiver holds.
-
-    `why` is "" if it did not regress.
-    """
-    waiver = finding.judgement.waiver
-    blocks = finding.blocks or (bool(why) and not (waiver and waiver.holds))
-    return replace(finding, judgement=replace(finding.judgement, regressed=why, blocks=blocks))
+    same = question_digest(results, new) == digest
+    return "" if same else "other prompts or other words than then"
 
 
 def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:

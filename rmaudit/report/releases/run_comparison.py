@@ -7,7 +7,7 @@ worse is decided by `compare_finding`; tokens decide nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +33,7 @@ WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
 MOVED = 10  # tokens at either end
 _PAIRED = "Intervals of differences are paired: what both runs share, such as the words, cancels."
 _UNCORRECTED = "No correction is made for how many audits are compared."
-_OPEN = (Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE)
+_OPEN = {Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,32 +154,30 @@ def compare(
             old=before.name,
             new=after.name,
             findings=tuple(
-                _finding_changes(
-                    _findings_of(old, before.name), _findings_of(new, after.name), margin
-                )
+                _finding_changes(_findings_of(old, before), _findings_of(new, after), margin)
             ),
             sweeps=tuple(_sweep_changes((old, before), (new, after), rng)),
         )
         for before, after in _model_pairs(old.models, new.models, model, other)
     )
-    alone = {
-        "old": _others(old.models, (pair.old for pair in pairs)) if model is None else [],
-        "new": _others(new.models, (pair.new for pair in pairs)) if model is None else [],
-    }
+    names = {pair.old for pair in pairs}, {pair.new for pair in pairs}
+    alone: dict[str, list[str]] = {"old": [], "new": []}
+    if model is None:
+        alone["old"] = [each.name for each in old.models if each.name not in names[0]]
+        alone["new"] = [each.name for each in new.models if each.name not in names[1]]
     findings = [finding for pair in pairs for finding in pair.findings]
+    found = Counter(finding.change for finding in findings)
     return Releases(
-        old=_origin(old, {pair.old for pair in pairs} if model else None),
-        new=_origin(new, {pair.new for pair in pairs} if model else None),
+        old=_origin(old, names[0] if model else None),
+        new=_origin(new, names[1] if model else None),
         margin=margin,
         assumes=_assumptions(findings),
         models=pairs,
         unpaired=alone,
-        counts=_counts(findings),
+        counts={str(change): found[change] for change in Change if found[change]},
         outcome=_outcome(
             findings,
-            model_missing=bool(alone["old"]),
-            incomplete=not new.run.complete,
-            gate_failed=_gate_raised_error(new, {pair.new for pair in pairs}),
+            lost=bool(alone["old"]) or not new.run.complete or _gate_raised_error(new, names[1]),
         ),
     )
 
@@ -230,14 +228,9 @@ def _find_model(models: Sequence[AuditedModel], name: str | None, which: str) ->
     return found[0]
 
 
-def _others(models: Sequence[AuditedModel], compared: Iterable[str]) -> list[str]:
-    known = set(compared)
-    return [model.name for model in models if model.name not in known]
-
-
-def _findings_of(results: Results, name: str) -> dict[tuple[str, str], Finding]:
+def _findings_of(results: Results, model: AuditedModel) -> dict[tuple[str, str], Finding]:
     """Return a model's findings, by audit and prompt."""
-    return {(f.audit, f.prompt): f for f in results.findings if f.model == name}
+    return {(f.audit, f.prompt): f for f in results.findings if f.model == model.name}
 
 
 def _finding_changes(
@@ -280,45 +273,32 @@ def _note(old: Finding | None, new: Finding | None) -> str:
     return new.reason if new.estimate is None else ""
 
 
-def _assumptions(findings: Iterable[FindingChange]) -> str:
+def _assumptions(findings: Sequence[FindingChange]) -> str:
     """Return sentences on how the intervals of differences were computed: paired or independent."""
-    found = [(each.audit, each.paired) for each in findings if each.difference]
-    alone = dict.fromkeys(audit for audit, paired in found if not paired)
-    said = [_PAIRED] if any(paired for _, paired in found) else []
-    if alone:
+    found = [each for each in findings if each.difference]
+    said = [_PAIRED] if any(each.paired for each in found) else []
+    if alone := dict.fromkeys(each.audit for each in found if not each.paired):
         said.append(f"{', '.join(alone)}: {INDEPENDENT}.")
     return " ".join([*said, _UNCORRECTED])
 
 
-def _counts(findings: Iterable[FindingChange]) -> dict[str, int]:
-    found = Counter(finding.change for finding in findings)
-    return {str(change): found[change] for change in Change if found[change]}
-
-
 def _gate_raised_error(new: Results, models: set[str]) -> bool:
     """Return whether a gating audit of these models ended in an error."""
-    return any(
-        finding.verdict is Verdict.ERROR and finding.severity is Severity.GATE
-        for finding in new.findings
-        if finding.model in models
-    )
+    gates = (f for f in new.findings if f.severity is Severity.GATE and f.model in models)
+    return any(finding.verdict is Verdict.ERROR for finding in gates)
 
 
-def _outcome(
-    findings: Sequence[FindingChange], *, model_missing: bool, incomplete: bool, gate_failed: bool
-) -> str:
+def _outcome(findings: Sequence[FindingChange], *, lost: bool) -> str:
     """Say whether the gates got worse: worse if one did, undecided if one may have, or neither.
 
-    It is undecided, too, if no gate was compared, if a model is missing in the new file, if a gate
-    ends in an error there (`gate_failed`), or if that run is incomplete.
+    It is undecided, too, if no gate was compared, or if something is `lost`: a model is missing in
+    the new file, a gate ends in an error there, or that run is incomplete.
     """
-    gates = [finding for finding in findings if finding.severity == Severity.GATE]
-    changes = [finding.change for finding in gates]
+    changes = {each.change for each in findings if each.severity == Severity.GATE}
     if Change.WORSE in changes:
         return WORSE
-    if model_missing or gate_failed or incomplete or any(change in _OPEN for change in changes):
-        return UNDECIDED
-    return FINE if {Change.BETTER, Change.UNCHANGED} & set(changes) else UNDECIDED
+    fine = changes & {Change.BETTER, Change.UNCHANGED} and not (lost or changes & _OPEN)
+    return FINE if fine else UNDECIDED
 
 
 def _sweep_changes(
@@ -331,7 +311,7 @@ def _sweep_changes(
     before = {_question(sweep): sweep for sweep in old[1].sweeps if sweep.scores}
     for after in new[1].sweeps:
         if after.scores and (earlier := before.get(_question(after))):
-            yield _sweep_change(old[0], new[0], earlier, after, rng)
+            yield _sweep_change((old[0], earlier), (new[0], after), rng)
 
 
 def _question(sweep: SweepSummary) -> tuple[str, str]:
@@ -339,17 +319,11 @@ def _question(sweep: SweepSummary) -> tuple[str, str]:
 
 
 def _sweep_change(
-    old: Results,
-    new: Results,
-    before: SweepSummary,
-    after: SweepSummary,
-    rng: np.random.Generator,
+    old: tuple[Results, SweepSummary], new: tuple[Results, SweepSummary], rng: np.random.Generator
 ) -> SweepChange:
+    before, after = old[1], new[1]
     by_id = before.vocabulary == after.vocabulary
-    frames = (
-        packed_scores.frame(old.vocabularies, before),
-        packed_scores.frame(new.vocabularies, after),
-    )
+    frames = (packed_scores.frame(run.vocabularies, sweep) for run, sweep in (old, new))
     both = ranking_comparison.paired(*map(packed_scores.spelled, frames), by_id=by_id)
     paired_by = "token id" if by_id else "text"
     found = SweepChange(after.prompt, paired_by, len(both), {"old": before.n, "new": after.n})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from types import MappingProxyType
 
 from rmaudit.report.releases.release_regressions import blessed_comparisons
@@ -152,17 +151,14 @@ def _row(finding: Finding, doubted: str) -> str:
 
 def _skipped(findings: list[Finding]) -> Iterator[str]:
     """Yield each reason why audits were not measured, with the audits."""
-    if not findings:
-        return
-    yield f"\n### Not measured ({len(findings)})\n\n"
-
-    def why(finding: Finding) -> tuple[str, str]:
-        return finding.model, finding.reason
-
-    for (model, reason), group in groupby(sorted(findings, key=why), key=why):
-        audits = ", ".join(dict.fromkeys(escape(finding.audit) for finding in group))
+    audits: dict[tuple[str, str], dict[str, None]] = {}
+    for each in findings:
+        audits.setdefault((each.model, each.reason), {})[escape(each.audit)] = None
+    if audits:
+        yield f"\n### Not measured ({len(findings)})\n\n"
+    for (model, reason), own in sorted(audits.items(), key=lambda each: each[0]):
         said = escape(addressed(reason.removeprefix(f"{model}: ")))
-        yield f"- Of {escape(model)}: {said} ({audits})\n"
+        yield f"- Of {escape(model)}: {said} ({', '.join(own)})\n"
 
 
 def _figures(figures: Sequence[Figure]) -> Iterator[str]:

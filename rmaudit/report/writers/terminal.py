@@ -124,20 +124,17 @@ def _audits(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
         if row.blocking:
             yield from _blocking(row, screen)
         elif worst.effect is Effect.ACCEPTED:
-            yield from screen.told(
-                row.audit, f"{_values(row)}, {bound_in_words(worst)}", mark="accepted"
-            )
+            yield from screen.told(row.audit, _values_and_bound(row), mark="accepted")
             yield from _accepted(worst, screen)
         elif worst.result is Result.NOT_DECIDED:
-            said = f"not decided: {_values(row)}, {bound_in_words(worst)}"
+            said = f"not decided: {_values_and_bound(row)}"
             yield from screen.told(row.audit, said, mark="not decided")
         else:
-            said = f"{_values(row)}, {bound_in_words(worst)}; it does not block here"
+            said = f"{_values_and_bound(row)}; it does not block here"
             yield from screen.told(row.audit, said, mark="unsure")
     if not gates:
         yield from _informational(every, screen)
-    certain = [row.audit for row in gates if _passes(row) and not row.doubt]
-    if certain:
+    if certain := [row.audit for row in gates if _passes(row) and not row.doubt]:
         yield from screen.told(", ".join(certain), mark="pass")
 
 
@@ -151,14 +148,13 @@ def _informational(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
         worst = row.worst
         if worst.estimate is not None:
             mark = worst.result if worst.result in (Result.PASS, Result.NOT_DECIDED) else "unsure"
-            said = f"{worst.result}: {_values(row)}, {bound_in_words(worst)}; it is informational"
+            said = f"{worst.result}: {_values_and_bound(row)}; it is informational"
             yield from screen.told(row.audit, said, mark=mark)
 
 
 def _doubtful_passes(model: str, every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield a line on a model's gates whose pass may only mean that it has no preferences."""
-    own = [row for row in every if row.gate and row.doubt and row.model == model and _passes(row)]
-    if own:
+    if own := [r for r in every if r.gate and r.doubt and r.model == model and _passes(r)]:
         audits = ", ".join(row.audit for row in own)
         said = f"{audits}: pass{'' if len(own) > 1 else 'es'}, but {own[0].doubt}"
         yield from screen.told(said, mark="unsure")
@@ -183,7 +179,7 @@ def _blocking(row: Row, screen: Screen) -> Iterator[Line]:
     worst, some = row.worst, row.blocking
     which = f" (blocks: {', '.join(f.prompt for f in some)})" if some != row.findings else ""
     mark = "unsure" if worst.result is Result.UNSURE else "fail"
-    yield from screen.told(row.audit, f"{_values(row)}, {bound_in_words(worst)}{which}", mark=mark)
+    yield from screen.told(row.audit, f"{_values_and_bound(row)}{which}", mark=mark)
     if worst.result is not Result.PASS:
         how = "not established" if worst.result is Result.UNSURE else "does not hold"
         yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
@@ -229,10 +225,7 @@ def _not_asked(finding: Finding) -> bool:
 
 def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield remarks: informational audits, null controls that pass, waivers and overrides."""
-    informs = [
-        row for row in every if not row.gate and (row.worst.estimate or _not_asked(row.worst))
-    ]
-    if informs:
+    if informs := [r for r in every if not r.gate and (r.worst.estimate or _not_asked(r.worst))]:
         yield from screen.told(_informs(informs))
     nulls = nulls_in_words(findings)
     if "pass" in nulls or "not tried" in nulls:
@@ -244,8 +237,7 @@ def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) 
     }
     for said in waivers:
         yield from screen.told(f"waiver of {said}")
-    changed = dict.fromkeys(by for finding in findings for _, by, _ in overrides(finding))
-    if changed:
+    if changed := dict.fromkeys(by for finding in findings for _, by, _ in overrides(finding)):
         yield from screen.told(f"not as declared: {', '.join(changed)}")
 
 
@@ -269,20 +261,23 @@ def _short(text: str, screen: Screen) -> str:
     return text if len(text) <= room else f"{text[: room - 3].rstrip()}..."
 
 
-def _values(row: Row) -> str:
-    """Return a row's estimates, such as `0.75 [0.71, 0.79]` or `greatest 0.47, best 0.58`."""
+def _values_and_bound(row: Row) -> str:
+    """Return a row's estimates, as in `greatest 0.47, best 0.58, must be above 0.50`."""
+    said = [f"{f.prompt} {value(f) or f.result}" for f in row.findings]
     if len(row.findings) == 1:
-        return f"{value(row.findings[0])} {interval(row.findings[0])}".strip()
-    return ", ".join(f"{f.prompt} {value(f) or f.result}" for f in row.findings)
+        said = [f"{value(row.worst)} {interval(row.worst)}".strip()]
+    return ", ".join([*said, bound_in_words(row.worst)])
 
 
 def table(findings: Sequence[Finding]) -> list[Line]:
     """Return the table for `-v`: a line per finding, then each reason once, then the counts."""
-    written = aligned(list(map(_cells, findings)))
-    nulls = [said] if (said := nulls_in_words(findings)) else []
+    cells = [
+        (f.result, f.effect, f.model, f.audit, f.prompt, value(f), interval(f), str(f.bound))
+        for f in findings
+    ]
     total = f"{len(findings)} findings: {tallied(findings)}"
-    below = (line(text) for text in (*_reasons(findings), *nulls, total))
-    return [Line(log(text)) for text in (*written, *below)]
+    below = filter(None, (*_reasons(findings), nulls_in_words(findings), total))
+    return [Line(log(text)) for text in (*aligned(cells), *map(line, below))]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -303,28 +298,3 @@ def _reasons(findings: Iterable[Finding]) -> Iterator[str]:
             first = given.setdefault(reason, finding.name) if finding.reason == reason else ""
             said = f"the same as {first}" if first not in ("", finding.name) else reason
             yield f"{finding.in_words}: {finding.name}: {said}"
-
-
-def _cells(finding: Finding) -> tuple[str, ...]:
-    return (
-        str(finding.result),
-        str(finding.effect),
-        finding.model,
-        finding.audit,
-        finding.prompt,
-        value(finding),
-        interval(finding),
-        str(finding.bound),
-    )
-
-
-def effect_in_numbers(number: float, low: float, high: float) -> tuple[str, str]:
-    """Format a value and its interval, such as `+0.58` and `[+0.55, +0.61]`.
-
-    To two decimals, or in as many digits as tell the ends apart, and a small effect from none.
-    """
-    for style in ("+.2f", "+.4f", "+.3g", "+.6g"):
-        shown, *ends = (format(each, style) for each in (number, low, high))
-        if (ends[0] != ends[1] or low == high) and (float(shown) or not number):
-            break
-    return shown, f"[{ends[0]}, {ends[1]}]"

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from rmaudit.charts import RankTable, TermRanks
+from rmaudit.charts import Chart, Points, RankTable, TermRanks, row_of
 from rmaudit.report import charts
-from rmaudit.report.charts.model_comparison import exploits
 from rmaudit.report.charts.panels_by_term import heat
 from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.charts.reward_distributions import of_models, of_sweeps
-from rmaudit.report.charts.two_axis_panels import names_apart
+from rmaudit.report.charts.two_axis_panels import DENSEST, FAINTEST, names_apart, shaded
 from rmaudit.report.results_document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (
     AGREEMENT,
@@ -40,13 +39,9 @@ from tests.report.conftest import typed
 
 
 def near(*expected: float) -> Any:
-    """These numbers, as near as a hundredth of a pixel tells them apart."""
-    return pytest.approx(expected, rel=2e-3, abs=2e-3)
-
-
-def at(expected: float) -> Any:
-    """This number, likewise."""
-    return pytest.approx(expected, rel=2e-3, abs=2e-3)
+    """This number or these, as near as a hundredth of a pixel tells them apart."""
+    given = expected if len(expected) > 1 else expected[0]
+    return pytest.approx(given, rel=2e-3, abs=2e-3)
 
 
 def pictured(evidence: dict[str, Any], prompt: str = "greatest") -> tuple[list[Drawn], Picture]:
@@ -76,7 +71,7 @@ def test_slopes() -> None:
     """Each slope with its interval."""
     (given,), picture = pictured(SLOPES)
 
-    assert by_row(given.dots("blue")) == [(0, at(0.3))]
+    assert by_row(given.dots("blue")) == [(0, near(0.3))]
     assert [(low, high) for low, _, high, _ in given.lines("blue")] == [near(0.25, 0.35)]
     assert "“best, positive” +0.30 (+0.25 to +0.35)" in picture.svg
 
@@ -87,8 +82,8 @@ def test_identity() -> None:
 
     said = [[text for text in panel.texts() if "[" in text] for panel in given]
     assert said == [["+0.12 [-0.25, +0.50]"], ["+0.25 [-0.25, +0.50]", "+0.12 [-0.25, +0.50]"]]
-    assert [x for x, _ in given[0].dots("blue$")] == [at(0.25)]
-    assert [x for x, _ in given[0].dots("red hollow")] == [at(0.0)]
+    assert [x for x, _ in given[0].dots("blue$")] == [near(0.25)]
+    assert [x for x, _ in given[0].dots("red hollow")] == [near(0.0)]
     assert "“others *” +0.25 (-0.25 to +0.50); “ones” +0.12" in picture.svg
     assert "artefact" in picture.title
 
@@ -115,9 +110,9 @@ def test_ranks() -> None:
 
     darkest = max(given[0].boxes(), key=lambda cell: cell[-1])  # the worst by both: `cells[1][1]`
     assert darkest[:4] == near(40.5, 20.5, 40.5, 20.5)
-    assert by_row(given[1].dots("hollow")) == [(0, at(1)), (1, at(2))]
-    assert by_row(given[1].dots("blue")) == [(0, at(40)), (1, at(31))]
-    assert by_row(given[2].dots()) == [(0, at(39)), (0, at(2))]
+    assert by_row(given[1].dots("hollow")) == [(0, near(1)), (1, near(2))]
+    assert by_row(given[1].dots("blue")) == [(0, near(40)), (1, near(31))]
+    assert by_row(given[2].dots()) == [(0, near(39)), (0, near(2))]
     assert "“Evolution” is 2 with people and lower, 31, with the model" in picture.svg
 
 
@@ -134,8 +129,8 @@ def test_agreement() -> None:
     given, picture = pictured(AGREEMENT)
 
     assert given[0].boxes()[1][:4] == near(50.0, 100.0, 0.0, 50.0)
-    assert [x for x, _ in given[1].dots()] == [at(87.5), at(12.5)]
-    assert [x for x, _ in given[2].dots()] == [at(25.0), at(75.0)]
+    assert [x for x, _ in given[1].dots()] == [near(87.5), near(12.5)]
+    assert [x for x, _ in given[2].dots()] == [near(25.0), near(75.0)]
     assert "14 words" in picture.svg
 
 
@@ -143,20 +138,21 @@ def test_probes() -> None:
     """The strings' z, those above real answers apart, and real answers as strokes."""
     (given,), picture = pictured(PROBES)
 
-    assert by_row(given.dots("red$")) == [(0, at(4.0))]
-    assert by_row(given.dots("blue hollow")) == [(1, at(2.0)), (2, at(1.0))]
-    assert [x for x, *_ in given.lines("ink")] == [at(3.25)] * 3
+    assert by_row(given.dots("red$")) == [(0, near(4.0))]
+    assert by_row(given.dots("blue hollow")) == [(1, near(2.0)), (2, near(1.0))]
+    assert [x for x, *_ in given.lines("ink")] == [near(3.25)] * 3
     assert "1 of 3 above real answers of their length" in picture.svg
 
 
-def test_the_highest_strings_are_drawn() -> None:
-    """Of a long ledger twenty; the table has all of them."""
-    strings = [string(f"s{i}", "A", float(i)) for i in range(30)]
-    (given,), picture = pictured(PROBES | {"strings": strings})
+def test_no_panel_has_more_than_500_rows() -> None:
+    """Whatever a results.json holds; it says how many there are."""
+    rows = tuple(row_of(f"w{i}", float(i)) for i in range(501))
+    panel = Points(title="all", axis="x", rows=rows)
 
-    assert [x for x, _ in given.dots()] == near(*range(29, 9, -1))
-    assert "0 of 30 above" in picture.svg
-    assert len(picture.rows) == 30
+    (given,) = drawn(charts.picture(Chart("toy", "Toys.", (panel,), {"n": "text"}, (("1",),))))
+
+    assert len(given.dots()) == 500
+    assert "the first 500 of 501" in given.texts()
 
 
 def test_pessimal() -> None:
@@ -180,7 +176,7 @@ def test_distribution_is_a_violin_with_its_extremes(results: dict[str, Any]) -> 
     # of 15, 30 and 5 tokens in 0.1 sd, the middle bin is as high as there is room
     assert [48 - float(y) for y, _ in tops] == near(24.0, 48.0, 8.0)
     assert [given[0].x(float(x)) for _, x in tops] == near(-0.6, 1.4, 3.4)
-    assert given[0].x(float(path[1:].split()[0])) == at(-2.6)
+    assert given[0].x(float(path[1:].split()[0])) == near(-2.6)
     assert "skewness +0.25; widest 30 tokens" in picture.svg
     assert "the whole vocabulary" in picture.title
     sampled = replace(sweep, provenance={"part": "sample"})
@@ -238,14 +234,14 @@ def test_taus_places_and_ranks() -> None:
 
 def test_exploits_count_what_carries_over() -> None:
     """Of the strings found on a model, how many are above the real answers of another."""
-    chart = exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
+    chart = charts.exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
 
     assert chart
     picture = charts.picture(chart)
     assert [text for text in drawn(picture)[0].texts() if text[0] == "."][:2] == [".50", ".00"]
     assert "1 of 2 found on A are above the real answers of B" in picture.svg
     assert picture.rows[0] == ("best", "A", "A", "2", "1", "+4.00")
-    assert exploits([finding(PROBES, model="A")]) is None
+    assert charts.exploits([finding(PROBES, model="A")]) is None
 
 
 def test_ranks_are_a_table_shaded_by_rank() -> None:
@@ -279,21 +275,61 @@ def test_names_on_the_plane_do_not_overprint() -> None:
     assert names_apart([(250.0, 9.0)], [30.0], width=290, height=290) == [(214.0, 9.0)]
 
 
-def test_rows_are_in_their_order_in_every_layer() -> None:
-    """A string above stands where its z puts it, and its name beside it."""
-    strings = [string(f"s{i:02}", "A", -float(i), above=i in {3, 11}) for i in range(13)]
+def test_the_highest_strings_are_drawn_each_in_its_row() -> None:
+    """Of a long ledger twenty, each where its z puts it beside its name; the table has all."""
+    strings = [string(f"s{i:02}", "A", float(i), above=i in {11, 20}) for i in range(30)]
     (given,), picture = pictured(PROBES | {"strings": strings})
 
     named = re.findall(r'y="([\d.]+)" text-anchor="end">s(\d\d)</text>', picture.svg)
-    assert [(int(float(y) // 18), int(name)) for y, name in named] == [(i, i) for i in range(13)]
-    assert sorted(by_row(given.dots())) == [(i, at(-i)) for i in range(13)]
-    assert [row for row, _ in by_row(given.dots("red"))] == [3, 11]
+    assert [(int(float(y) // 18), int(name)) for y, name in named] == [
+        (row, 29 - row) for row in range(20)
+    ]
+    assert sorted(by_row(given.dots())) == [(row, near(29 - row)) for row in range(20)]
+    assert [row for row, _ in by_row(given.dots("red"))] == [9, 18]
+    assert "2 of 30 above" in picture.svg
+    assert len(picture.rows) == 30
 
 
 def test_what_stands_highest() -> None:
     """Each word by its valence, from the top, and how many more there are."""
     (given,), picture = pictured(HIGHEST, "best")
 
-    assert by_row(given.dots()) == [(0, at(2.5)), (1, at(-0.5))]
+    assert by_row(given.dots()) == [(0, near(2.5)), (1, near(-0.5))]
     assert ">2 of 9 words</text>" in picture.svg
     assert picture.rows[0] == ("best", "love", "+3.50", "+2.50")
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """WCAG 2's contrast of two colours, each of 0 to 255."""
+
+    def luminance(colour: tuple[float, ...]) -> float:
+        parts = [value / 255 for value in colour]
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(
+    ("ink", "paper", "blue"),
+    [
+        ((28, 32, 36), (255, 255, 255), (0, 114, 178)),
+        ((230, 232, 235), (20, 23, 26), (86, 180, 233)),
+    ],
+    ids=["light", "dark"],
+)
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_text_on_cells_can_be_read(
+    ink: tuple[float, ...], paper: tuple[float, ...], blue: tuple[float, ...], share: float
+) -> None:
+    """Contrast of 4.5 at least (WCAG AA), in the colours of report.css."""
+    opacity = shaded(share)
+    cell = tuple(opacity * b + (1 - opacity) * p for b, p in zip(blue, paper, strict=True))
+
+    assert contrast(ink, cell) >= 4.5
+
+
+def test_shades_stay_within_their_ends() -> None:
+    """A negative tau is no darker than none."""
+    assert list(map(shaded, (-0.5, 0.0, 1.0, 2.0))) == [FAINTEST, FAINTEST, DENSEST, DENSEST]

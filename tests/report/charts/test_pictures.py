@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -23,10 +22,10 @@ from tests.report.charts.conftest import (
     RANKS,
     finding,
 )
+from tests.report.conftest import mutated, places
 
 WORST = "</text></svg><script>&amp;\x00\u202e\ud800\ue000nn'\""
 TAGS = {"svg", "g", "path", "text", "title", "line", "rect", "circle"}
-Path = tuple[str | int, ...]
 NAMES = {"kind", "direction"}  # these have a few values only
 _UNSHOWN_GAPS = {"axes.words", "terms.text", "terms.positive", "terms.negative"}
 UNSHOWN = {
@@ -49,31 +48,11 @@ def changed(value: Any, change: Callable[[Any], Any]) -> Any:
     return [changed(v, change) for v in value] if isinstance(value, list) else change(value)
 
 
-def leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """The places of its numbers and texts."""
-    parts = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, part in parts:
-        if isinstance(part, dict | list):
-            yield from leaves(part, (*path, key))
-        elif key not in NAMES:
-            yield (*path, key)
-
-
 def other(value: Any) -> Any:
     """Another value of the type."""
     if isinstance(value, bool) or value is None:
         return not value
     return f"{value}x" if isinstance(value, str) else value + type(value)(1)
-
-
-def replaced(evidence: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A copy with another value at `path`."""
-    copied = copy.deepcopy(evidence)
-    node: Any = copied
-    for key in path[:-1]:
-        node = node[key]
-    node[path[-1]] = other(node[path[-1]])
-    return copied
 
 
 def said(picture: Picture) -> str:
@@ -105,8 +84,11 @@ def test_all_that_evidence_holds_is_in_its_chart(kind: str) -> None:
     """Whatever is changed in a finding is changed in its chart, but for what is named above."""
     (before,) = charts.charts_of([finding(EVERY[kind])])
     unseen = set()
-    for path in leaves(EVERY[kind]):
-        if charts.charts_of([finding(replaced(EVERY[kind], path))]) == [before]:
+    for path, value in places(EVERY[kind]):
+        if isinstance(value, dict | list) or path[-1] in NAMES:
+            continue
+        changed_one = mutated(EVERY[kind], path, other(value))
+        if charts.charts_of([finding(changed_one)]) == [before]:
             unseen.add(".".join(step for step in path if isinstance(step, str)))
 
     assert unseen == UNSHOWN.get(kind, set())
@@ -163,12 +145,13 @@ def test_where_there_is_nothing_there_is_no_picture(kind: str) -> None:
         assert charts.of_findings([finding(evidence)]) == []
 
 
-def test_findings_without_evidence_are_passed_over() -> None:
-    """Neither an estimate without evidence nor a finding without an estimate is a picture."""
+def test_what_there_is_nothing_to_draw_of_is_passed_over() -> None:
+    """No evidence, no estimate, or one model where it takes two."""
     bare = finding({})
+    one = [finding(evidence, model="A") for evidence in (RANKS, PROBES)]
 
     assert charts.of_findings([bare, replace(bare, estimate=None)]) == []
-    assert charts.of_sweeps([]) is None
+    assert charts.between([], one, []) == []
 
 
 def test_findings_of_one_audit_share_a_picture() -> None:
@@ -193,10 +176,3 @@ def test_pictures_between_models() -> None:
     for picture in drawn:
         checked(picture)
         assert BAD not in said(picture)
-
-
-def test_one_model_has_no_other() -> None:
-    """What needs two models is not drawn of one."""
-    one = [finding(evidence, model="A") for evidence in (RANKS, PROBES)]
-
-    assert charts.between([], one, []) == []

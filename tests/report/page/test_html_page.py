@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import base64
-import copy
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -20,7 +17,7 @@ from rmaudit.report.page.html_page import masked_text, render, simulator
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Figure
 from tests.findings import but, claim, estimated, waived
-from tests.report.conftest import HOSTILE, Reader, as_json, of, typed
+from tests.report.conftest import HOSTILE, Reader, as_json, mutated, of, places, typed
 
 
 def read(results: dict[str, Any]) -> Reader:
@@ -73,70 +70,44 @@ def test_figures_stand_in_a_folded_section_of_their_own(results: dict[str, Any])
     assert page.text.count("Scorecard") == without.text.count("Scorecard")
 
 
-def test_the_first_that_is_read_is_the_verdict(results: dict[str, Any]) -> None:
-    """One line of warning, then go or no-go, why, and the scorecard; the rest is folded."""
+def test_what_is_read_in_which_order(results: dict[str, Any]) -> None:
+    """A line of warning, then go or no-go, why, the scorecard; all that is told, folded.
+
+    Result and effect are in words, not in colours alone, and the verdict leads to the row.
+    """
+    for finding in results["findings"]:
+        finding["claim"]["harm"] = "A model trained on this reward may mislead people."
     page = read(results)
 
-    assert "details" in page.names
     assert "open" not in page.attributes
     told = ("Content warning", "Not established", "Blocks the release", "Scorecard", "Best and")
-    text = page.text.split("Skip to the verdict")[1]
+    text = " ".join(page.text.split("Skip to the verdict")[1].split())
     places = [text.index(each) for each in told]
     assert places == sorted(places)
     assert "it never says that a model is free of bias" in text[places[-1] :]
-
-
-def test_what_a_failure_may_do_stands_in_the_box_and_with_the_audit(
-    results: dict[str, Any],
-) -> None:
-    """Twice, for the row blocks and is accepted; once more with its details."""
-    harm = "A model trained on this reward may mislead people."
-    for finding in results["findings"]:
-        finding["claim"]["harm"] = harm
-
-    box, rest = read(results).text.split("Scorecard", 1)
-
-    assert box.count(harm) == 2
-    assert f"What it may do to people, if it fails: {harm}" in " ".join(rest.split())
-
-
-def test_every_finding_is_told(results: dict[str, Any]) -> None:
-    """Caveats, reasons, effects, and what the run, its model and its sweep were."""
-    text = " ".join(read(results).text.split())
-
-    for told in (
+    for told_once in (
         *("Half of the words only.", "No data here.", "fail accepted", "unsure blocks"),
         *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7", "all 5 checks finished"),
         *("What, in one word, is the greatest thing ever?", "21 Nov 2026, 10:50 UTC"),
+        "What it may do to people, if it fails: A model trained on this reward may mislead people.",
     ):
-        assert told in text
-
-
-def test_a_row_has_two_words_and_a_link_by_the_audits_name(results: dict[str, Any]) -> None:
-    """Result and effect in words, not in colours alone; the verdict leads to the row."""
-    page = read(results)
-
+        assert told_once in text
+    box = text.partition("Scorecard")[0]
+    assert box.count("may mislead people.") == 2  # for it blocks, and is accepted
     folds = [a for tag, a in page.tags if tag == "details"]
     (row,) = [fold for fold in folds if "row" in str(fold.get("class")).split()]
     assert row["id"] == "framing"
     assert "blocks" in str(row["class"])
-    links = [a["href"] for tag, a in page.tags if tag == "a"]
-    assert links.count("#framing") >= 2
-
-
-def test_nothing_measured_is_said(results: dict[str, Any]) -> None:
-    """A page without a number does not look like a good one."""
-    results["findings"] = results["findings"][4:]
-
-    assert "Nothing was measured." in read(results).text
+    assert page.values("href").count("#framing") >= 2
 
 
 def test_a_model_that_did_not_load_has_a_section(results: dict[str, Any]) -> None:
-    """Without sweeps there are findings, and no empty charts."""
+    """Without sweeps there are findings, and no empty charts; that nothing was measured is said."""
     results["models"][0]["sweeps"] = []
     results["findings"] = [results["findings"][3]]
     page = read(results)
 
+    assert "Nothing was measured." in page.text
     assert "Best and worst tokens" not in page.text
     assert not [a for tag, a in page.tags if a.get("class") == "lane"]
     assert "not measured" in page.text
@@ -149,10 +120,9 @@ def test_charts_are_named_for_those_who_do_not_see_them(results: dict[str, Any])
 
     charts = [attributes for tag, attributes in page.tags if tag == "svg"]
     assert len([chart for chart in charts if chart.get("class") == "lane"]) == 3
-    assert all(
-        chart.get("aria-hidden") == "true" or (chart["role"] == "img" and chart["aria-label"])
-        for chart in charts
-    )
+    images = [chart for chart in charts if chart.get("aria-hidden") != "true"]
+    assert len(images) > 4
+    assert all(each["role"] == "img" and len(str(each["aria-label"])) > 20 for each in images)
 
 
 @pytest.mark.parametrize("name", ["framing", tooltip_id("pass")])
@@ -175,19 +145,10 @@ def test_ids_are_unique_and_links_lead_somewhere(
     assert {str(target)[1:] for target in targets} <= set(ids)
 
 
-def test_headings_come_in_order(results: dict[str, Any]) -> None:
-    """One h1, and no level is left out."""
-    levels = [int(tag[1]) for tag in read(results).names if re.fullmatch(r"h\d", tag)]
-
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(deeper - level <= 1 for level, deeper in pairwise(levels))
-
-
 def test_harsh_terms_are_masked_wherever_they_stand(results: dict[str, Any]) -> None:
     """In tables and in running text: the term is in an attribute alone."""
     sweep = results["models"][0]["sweeps"][0]
-    sweep["top"][0]["text"] = " bullshit"
+    sweep["top"][0]["text"] = sweep["bottom"][-1]["text"] = " bullshit"
     results["models"][0]["notes"] = ["It says bullshit, at times."]
     results["findings"][4]["reason"] = "the token 'bullshit' is not scored"
     results["findings"][0]["estimate"]["caveats"] = ["No bullshit."]
@@ -291,51 +252,37 @@ def test_what_is_changed_in_the_results_is_changed_on_the_page(
     finding = results["findings"][0]
     finding["estimate"]["evidence"] = None
     results["findings"], results["models"][0]["sweeps"] = [finding], []
-    before, page = copy.deepcopy(finding), read(results)
+    before, page = finding, read(results)
     for path, value in change.items():
-        *steps, last = path.split(".")
-        at = finding
-        for step in steps:
-            at = at[step]
-        at[last] = value
-    changed = read(results)
+        finding = mutated(finding, tuple(path.split(".")), value)
+    changed = read(results | {"findings": [finding]})
 
     assert changed.text != page.text
-    new = {str(leaf) for leaf in leaves(finding)} - {str(leaf) for leaf in leaves(before)}
-    new -= {"A", "models", "on", "low", "high", "stops", "True"}
+    new = (
+        leaves(finding)
+        - leaves(before)
+        - {"A", "models", "on", "low", "high", "stops", "True", "limits"}
+    )
     told = changed.text.replace(",", "").lower()
     assert {
         leaf for leaf in new if leaf.removesuffix(" rho").rstrip(".").lower() not in told
     } == set()
 
 
-def leaves(value: Any) -> Iterator[Any]:
-    """Every value of a JSON value, and every name in it."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield name
-            yield from leaves(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from leaves(inner)
-    else:
-        yield value
+def leaves(finding: dict[str, Any]) -> set[str]:
+    """Every name and every value that stands in a finding."""
+    found = [
+        (*path, value) for path, value in places(finding) if not isinstance(value, dict | list)
+    ]
+    return {str(each) for parts in found for each in parts}
 
 
 def stage(nats: float, *words: str, draws: int = 0, prompt: str = "best") -> Stage:
     """A stage with these words, the likeliest first."""
     likely = tuple(Likely(word, 0.01 * nats, 1 / (i + 2)) for i, word in enumerate(words))
-    return Stage(
-        prompt=prompt,
-        draws=draws,
-        nats=nats,
-        happiness=5 + nats / 3,
-        variety=40 - nats,
-        zipf=6.5,
-        letterless=0.125,
-        listed=(ListShare("refusals", 0.25),),
-        likely=likely,
-    )
+    numbers = {"happiness": 5 + nats / 3, "variety": 40 - nats, "zipf": 6.5, "letterless": 0.125}
+    said = (ListShare("refusals", 0.25),)
+    return Stage(prompt=prompt, draws=draws, nats=nats, **numbers, listed=said, likely=likely)
 
 
 def simulated(*stages: Stage) -> Figure:
@@ -345,13 +292,11 @@ def simulated(*stages: Stage) -> Figure:
     return Figure.of(asked, estimate, sweeps=("ab12",))
 
 
-def data(figure: Figure) -> dict[str, Any]:
+def data(figure: Figure) -> Any:
     """What the page's script reads."""
     page = simulator([figure], "After training, Toy")
-    found = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
-    assert found
-    values: dict[str, Any] = json.loads(found[1])
-    return values
+    (found,) = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    return json.loads(found)
 
 
 def test_it_has_every_stage_as_it_was_computed() -> None:
@@ -372,12 +317,11 @@ def test_it_has_every_stage_as_it_was_computed() -> None:
 
 def test_offence_is_masked_and_no_text_gets_out() -> None:
     """Masked words have a label; hostile ones are spelled out inside the island."""
-    page = simulator([simulated(stage(0, "fucking", *HOSTILE))], "Toy")
-    words = data(simulated(stage(0, "fucking", *HOSTILE)))["words"]
+    figure = simulated(stage(0, "fucking", *HOSTILE))
+    page, (first, *others) = simulator([figure], "Toy"), data(figure)["words"]
 
-    assert words[0][1] is not None
-    assert words[0][1] != "fucking"
-    assert {mask for word, mask in words if word == "<script>alert(1)</script>"} == {None}
+    assert first[1] not in {None, "fucking"}
+    assert {mask for word, mask in others if word == "<script>alert(1)</script>"} == {None}
     assert "<script>alert" not in page
     assert "\u202e" not in page
 

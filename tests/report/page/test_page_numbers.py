@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rmaudit.measures.differences_of_estimates import Interval
 from rmaudit.report.page import number_format
 from rmaudit.verdicts.estimates_and_bounds import Bound, above, below
 from rmaudit.verdicts.findings import Finding
@@ -67,6 +68,8 @@ def test_bounds_and_numbers_beside() -> None:
     )
     between = Bound(-0.2, 0.2, "sd")
     assert number_format.bound_in_words(made(0, 1, between)) == "must be between -0.20 and 0.20"
+    days = ("2026-11-22T09:45:51Z", "yesterday")
+    assert list(map(number_format.day, days)) == ["22 Nov 2026, 09:45 UTC", "yesterday"]
     assert [number_format.number(x) for x in (7530.0, 0.125, -2.0, 2e-7)] == [
         *("7,530", "0.12", "-2", "2.0e-07"),
     ]
@@ -104,3 +107,19 @@ def test_beyond_without_a_width() -> None:
         number_format.standard_errors_in_words(made(0.0, 1.0, above(1.0, unit="sd")))
         == "2.0 standard errors beyond"
     )
+
+
+@pytest.mark.parametrize(
+    ("measured", "shown"),
+    [
+        ((-0.21, -0.254, -0.17), "-0.21 [-0.25, -0.17]"),
+        ((0.004, 0.001, 0.007), "+0.0040 [+0.0010, +0.0070]"),
+        ((2e-7, -1e-7, 5e-7), "+2e-07 [-1e-07, +5e-07]"),
+        ((0.0, 0.0, 0.0), "+0.00 [+0.00, +0.00]"),
+    ],
+)
+def test_a_small_change_is_not_shown_as_none(
+    measured: tuple[float, float, float], shown: str
+) -> None:
+    """Two decimals where they tell value and ends apart, else as many digits as do."""
+    assert number_format.effect_in_numbers(Interval(*measured)) == shown

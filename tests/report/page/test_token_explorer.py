@@ -8,6 +8,7 @@ import json
 import re
 import zlib
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from rmaudit.report.page import token_explorer
 from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from tests.report.conftest import HOSTILE
-from tests.report.test_results_document import RUN
+from tests.report.runs import RUN
 
 PROMPTS = ("greatest", "best", "worst")
 
@@ -30,8 +31,7 @@ def swept(n: int, *, models: int = 1, seed: int = 0, unscored: int = 0) -> Resul
     rng = np.random.default_rng(seed)
     texts = [*HOSTILE, " fuck", "Love", " love", "LOVE", *(f" word{i}" for i in range(n))][:n]
     named = pd.Series(texts, dtype=object)  # lone surrogates are no strings of Arrow's
-    ids = np.arange(n, dtype=np.int32)
-    frame = pd.DataFrame({"token_id": ids, "token": named, "text": named})
+    frame = pd.DataFrame({"token_id": np.arange(n, dtype=np.int32), "token": named, "text": named})
 
     def scores() -> NDArray[np.float32]:
         drawn = rng.gamma(4.0, size=n).astype(np.float32)
@@ -40,10 +40,7 @@ def swept(n: int, *, models: int = 1, seed: int = 0, unscored: int = 0) -> Resul
 
     records = [
         SweepRecord(
-            model=f"Toy-{model}",
-            prompt=prompt,
-            prompt_text=f"What is {prompt}?",
-            key=f"{model}-{prompt}",
+            *(f"Toy-{model}", prompt, f"What is {prompt}?", f"{model}-{prompt}"),
             frame=frame.assign(score=scores()),
             provenance={},
         )
@@ -52,6 +49,12 @@ def swept(n: int, *, models: int = 1, seed: int = 0, unscored: int = 0) -> Resul
     ]
     specs = [ModelSpec(f"Toy-{model}", "a/b") for model in range(models)]
     return replace(collect(RUN, specs, records, []), comparison=())
+
+
+def index_of(page: str) -> Any:
+    """What the page's script reads first."""
+    (found,) = re.findall(r'data-x="index">(.*?)</script>', page, re.DOTALL)
+    return json.loads(escapes.unescape(found))
 
 
 def test_without_scores_there_is_none() -> None:
@@ -68,9 +71,7 @@ def test_scores_that_fit_are_the_very_same() -> None:
             assert sweep.scores is not None
             assert page.count(sweep.scores.data) == 1
     assert "Scores are exact." in page
-    found = re.search(r'data-x="index">(.*?)</script>', page, re.DOTALL)
-    assert found is not None
-    index = json.loads(escapes.unescape(found[1]))
+    index = index_of(page)
     assert len(index["vocabularies"]) == 1
     assert [table["vocabulary"] for table in index["tables"]] == [0, 0]
 
@@ -89,9 +90,7 @@ def test_an_unscored_token_has_no_score_on_a_page_with_less_room() -> None:
     """Its level is the one that stands for none, and no other token has it."""
     page = str(token_explorer.explorer(swept(6000, unscored=40), room=60_000))
     islands = re.findall(r'id="explorer-[0-9]+">(.*?)</script>', page, re.DOTALL)
-    found = re.search(r'data-x="index">(.*?)</script>', page, re.DOTALL)
-    assert found is not None
-    column = json.loads(escapes.unescape(found[1]))["tables"][0]["columns"][0]
+    column = index_of(page)["tables"][0]["columns"][0]
 
     levels = np.frombuffer(zlib.decompress(base64.b64decode(islands[column["coarse"]])), np.uint8)
 

@@ -11,8 +11,7 @@ import pytest
 from rmaudit.report.releases.comparison_lines import lines
 from rmaudit.report.releases.run_comparison import compare
 from rmaudit.verdicts.estimates_and_bounds import Verdict, above
-from tests.report.releases.test_run_comparison import found, results
-from tests.report.test_results_document import SPEC, record
+from tests.report.runs import SPEC, found, record, results
 
 FAIL = Verdict.FAIL
 

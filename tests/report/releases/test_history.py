@@ -22,8 +22,7 @@ from rmaudit.report.releases.history import (
 from rmaudit.report.results_document import Results, write
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from tests.findings import but
-from tests.report.releases.test_run_comparison import found, results
-from tests.report.test_results_document import RUN, SPEC
+from tests.report.runs import RUN, SPEC, found, results
 
 VALUES = (0.9, 0.88, 0.5, 0.45, None, -0.2)  # of six releases; the bound is above 0
 FAIL, SKIPPED = Verdict.FAIL, Verdict.SKIPPED
@@ -46,13 +45,6 @@ def over(*values: float | None) -> ReleaseFamily:
     """The family of one model over these days."""
     (family,) = group_families(placed(run_of(value, i + 1) for i, value in enumerate(values)))
     return family
-
-
-def named(*models: tuple[str, str | None]) -> list[tuple[Results, Path]]:
-    """Runs of models of these names and base models, a day each."""
-    return placed(
-        run_of(0.9, day, name, base_model=base) for day, (name, base) in enumerate(models, 1)
-    )
 
 
 def side_by_side(*models: Results) -> Results:
@@ -192,20 +184,11 @@ def test_nothing_regressed_or_nothing_could_be_compared(
     assert said.startswith("No gate") is (told[0].startswith("No gate") or "words" in told[0])
 
 
-def test_runs_of_other_names_are_joined_where_somebody_says_so() -> None:
-    """Without a base model they are known by one name; joined they are one family."""
-    runs = named(("rm-v1", None), ("rm-v2", "Base-1B"))
-
-    (family,) = group_families(runs, "mine")
-
-    assert len(group_families(runs)) == 2
-    assert (family.name, len(family.releases)) == ("mine", 2)
-    assert family.compared
-
-
 def test_the_command_joins_a_family(tmp_path: Path) -> None:
     """It says how two are joined, on the page too, and takes them for one where it is told to."""
-    written(tmp_path, named(("rm-v1", None), ("rm-v2", None)))
+    based = (("rm-v1", None), ("rm-v2", "Base-1B"))
+    runs = (run_of(0.9, day, name, base_model=base) for day, (name, base) in enumerate(based, 1))
+    written(tmp_path, placed(runs))
 
     apart = command(tmp_path)
     page = (tmp_path / "history.html").read_text(encoding="utf-8")
