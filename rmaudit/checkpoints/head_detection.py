@@ -218,7 +218,7 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Unchecked:
         ModelError: config.json or the headers cannot be read, or the base cannot be had.
     """
     adapter = adapter_files.find(found, spec, cache)
-    base: CheckpointFiles = found if adapter is None else adapter.base
+    base = found if adapter is None else adapter.base
     config = config_json.read(base.path, model=spec.name)
     if spec.logit is None and spec.judge is None:
         not_a_head.refuse(config, f"{spec.source} {base.path}", model=spec.name)

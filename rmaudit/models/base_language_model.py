@@ -26,6 +26,7 @@ from rmaudit.checkpoints import (
     config_json,
     file_hashes,
 )
+from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
 from rmaudit.config.model_registry import Dtype, ModelSpec
 from rmaudit.config.model_spec import pinned
 from rmaudit.errors import ModelError, NoBase
@@ -270,7 +271,7 @@ def _sees_ahead(config: PretrainedConfig) -> bool:
 
 def _files_of(
     given: str, revision: str | None, name: str, key: str, cache: Path
-) -> checkpoint_source.Kind:
+) -> CheckpointFiles:
     if given == "embedded":
         return checkpoint_source.Folder(name, bundled_model.build_base(cache))
     folder = Path(given).expanduser()

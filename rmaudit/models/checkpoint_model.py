@@ -22,8 +22,8 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout import layouts
 from rmaudit.layout.answer_slot import Ids, Response, refuse_text
-from rmaudit.models.cached_token_rows import Rows, TokenModel
-from rmaudit.models.model_interfaces import LOOSELY, versions_and_machine
+from rmaudit.models.cached_token_rows import Rows
+from rmaudit.models.model_interfaces import LOOSELY, RewardModel, versions_and_machine
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import Begun, waited_for
 
@@ -70,7 +70,7 @@ class InMemory:
     warned: bool = False
 
 
-class Checkpoint(TokenModel):
+class Checkpoint(RewardModel):
     """A reward model from a checkpoint folder or hub id; its weights load at the first score.
 
     See `RewardModel` for the members.

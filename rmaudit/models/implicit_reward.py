@@ -30,10 +30,9 @@ from rmaudit.layout.answer_slot import Ids, Response, Slot, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import base_language_model
 from rmaudit.models.base_language_model import Base
-from rmaudit.models.cached_token_rows import Rows, TokenModel
+from rmaudit.models.cached_token_rows import Rows, ServedRows
 from rmaudit.models.language_model_logprobs import Likelihood, shared_tokens
-from rmaudit.models.model_interfaces import versions_and_machine
-from rmaudit.models.tokenizer_only_rows import ServedRows
+from rmaudit.models.model_interfaces import RewardModel, versions_and_machine
 from rmaudit.prompts import PROMPTS
 
 _CORRECT = "`{}` of `implicit` in models.yaml"
@@ -52,7 +51,7 @@ def _exactly(beta: float) -> str:
     return short if float(short) == beta else repr(beta)
 
 
-class ImplicitReward(TokenModel):
+class ImplicitReward(RewardModel):
     """A reward model made of a policy and, if given, its reference; loaded at the first score.
 
     See `RewardModel` for the members. Rows are laid out by the policy's tokenizer and template.

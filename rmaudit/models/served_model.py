@@ -20,14 +20,13 @@ from rmaudit.conversation import ASSISTANT, USER, Asked, messages
 from rmaudit.errors import NoGradient, SpecError
 from rmaudit.layout.answer_slot import Ids, Response, ids_alone, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.cached_token_rows import Rows, TokenModel
+from rmaudit.models.cached_token_rows import Rows, ServedRows, tokenizer_spec
 from rmaudit.models.external_scorer_batches import Pace, in_batches
-from rmaudit.models.model_interfaces import KNOWN_BY
+from rmaudit.models.model_interfaces import KNOWN_BY, RewardModel
 from rmaudit.models.openrlhf_client import OpenrlhfServer
 from rmaudit.models.sglang_client import SglangJudge, SglangServer
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.models.token_id_client import IdsServer
-from rmaudit.models.tokenizer_only_rows import ServedRows, tokenizer_spec
 from rmaudit.models.vllm_client import VllmJudge, VllmServer
 from rmaudit.prompts import ALL, PROMPTS
 
@@ -61,7 +60,7 @@ def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
     return ServedIds(server, spec, cache)
 
 
-class ServedIds(TokenModel):
+class ServedIds(RewardModel):
     """A reward model on a vLLM or SGLang server, scored by token ids; see `RewardModel`."""
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:

@@ -37,7 +37,7 @@ _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most 
 
 
 class TextScorer:
-    """A reward model that is a Python function of texts; see `model_interfaces.HasScores`."""
+    """A reward model that is a Python function of texts; see `model_interfaces.Scored`."""
 
     kind = "a function of texts"
     pace: Pace | None = None
@@ -103,7 +103,7 @@ class TextScorer:
         """
         return self._vocabulary
 
-    def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `HasScores` has it)
+    def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
         """Raise `NoWeights`: this model has no weights."""
         message = f"{self.name} is {self.kind}: it has no token ids, gradients or base"
         raise NoWeights(f"{message} model, which this audit needs")
