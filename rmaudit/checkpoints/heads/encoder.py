@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import linear, mlp
-from rmaudit.checkpoints.heads.linear import Shapes
+from rmaudit.checkpoints.heads.linear import Shapes, match
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -77,33 +77,14 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     _activation(config)
     layers, hidden = _layers(config), mlp.hidden_size(config, what=_WHAT)
     starts = ("classifier.", f"{layers[0]}.") if architecture == BERT else _STARTS
-    there = [key for key in shapes if key.startswith(starts)]
     if architecture != MODERN:
-        return mlp.check_layers(shapes, there, layers, what=_WHAT, hidden=hidden, biases=True)
-    between = _between_layers(shapes, hidden)
-    return between | mlp.check_layers(
-        shapes,
-        sorted({*there} - between),
-        layers,
-        what=_WHAT,
-        hidden=hidden,
-        biases=True,
-        optional=(f"{layers[0]}.bias",),
-    )
-
-
-def _between_layers(shapes: Shapes, hidden: int) -> frozenset[str]:
-    """Return the tensor names of the norm in ModernBERT's head; raise if shapes do not fit."""
-    there = [key for key in shapes if key.startswith(f"{_NORM}.")]
-    for key in {f"{_NORM}.weight", *there}:
-        if shapes.get(key) != (hidden,):
-            found = f"has shape {shapes[key]}" if key in shapes else "is not among its tensors"
-            message = (
-                f"{key!r} {found}, expected ({hidden},) in {_WHAT}; copy the checkpoint again, "
-                f"config.json and all *.safetensors"
-            )
-            raise ModelError(message)
-    return frozenset(there)
+        return mlp.check_layers(config, shapes, starts, layers, what=_WHAT)
+    wanted = mlp.layer_shapes(shapes, layers, hidden, biases=True)
+    wanted |= dict.fromkeys([f"{_NORM}.weight", f"{_NORM}.bias"], (hidden,))
+    for key in (f"{layers[0]}.bias", f"{_NORM}.bias"):  # which its class has if config.json says so
+        if key not in shapes:
+            del wanted[key]
+    return match(shapes, [key for key in shapes if key.startswith(starts)], wanted, what=_WHAT)
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack:

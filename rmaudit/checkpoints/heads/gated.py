@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
+from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture, match
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -77,22 +77,8 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     settings = _settings(config)
     layouts = list(_layouts(settings))
     needed = min(layouts, key=lambda layout: len(layout.keys() ^ found.keys()))
-    for problem, names in (("no", needed.keys() - found), ("unexpected", found.keys() - needed)):
-        if names:
-            message = (
-                f"{problem} {min(names)!r} among the head's tensors, going by config.json "
-                f"({settings}); a head that lacks or adds one scores otherwise than it was "
-                f"trained to: get the checkpoint again"
-            )
-            raise ModelError(message)
-    for key, shape in sorted(needed.items()):
-        if found[key] != shape:
-            message = (
-                f"{key!r} has shape {found[key]}, and config.json ({settings}) needs {shape}: "
-                f"one of them is another model's, get the checkpoint again"
-            )
-            raise ModelError(message)
-    return frozenset(needed)
+    wanted = dict(sorted(needed.items()))
+    return match(found, found, wanted, what=f"by config.json a gated head ({settings})")
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
