@@ -261,9 +261,7 @@ def check(looked: Unchecked) -> Checked:
     weights_headers.refuse_no_floats(
         floats, folder, model=spec.name, remedy=_WHOLE_HEAD if quantized else ""
     )
-    checked = Checked(
-        spec, looked.source, looked.base, config, looked.headers, adapter, looked.beside, head
-    )
+    checked = Checked(**vars(looked), head=head)
     _ = checked.objective  # whose errors cost no download
     return checked
 

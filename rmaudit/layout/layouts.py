@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from rmaudit import json_cache
+from rmaudit.checkpoints import file_hashes
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
@@ -182,6 +184,21 @@ class PairLayout:
 
 
 Layout: TypeAlias = ChatLayout | PairLayout
+
+
+def decided_by(spec: ModelSpec, folders: Sequence[Path], cache: Path) -> dict[str, str]:
+    """Return what determines the rows of an entry's model, by its folders, as cache key fields.
+
+    Files are in them as hashes, so none has to be parsed.
+    """
+    files = [file_hashes.identity(file_hashes.layout_files(each), cache) for each in folders]
+    template = [path] if spec.template and (path := Path(spec.template)).is_file() else []
+    return {
+        "rmaudit": json_cache.code(),
+        "entry": repr(spec),
+        "files": " ".join(files),
+        "template": file_hashes.identity(template, cache) if template else "",
+    }
 
 
 @with_model_errors

@@ -246,7 +246,7 @@ class ServedRows:
     @cached_property
     def identity(self) -> str:
         """Return the hash of the tokenizer's files."""
-        return file_hashes.tokenizer_identity(self.folder, self._cache)
+        return file_hashes.identity(file_hashes.tokenizer_files(self.folder), self._cache)
 
     def refuse_changed(self) -> None:
         """Raise if the tokenizer's files were written to since they were opened.
@@ -264,10 +264,4 @@ class ServedRows:
 
     def decided_by(self, cache: Path) -> dict[str, str]:
         """Return what determines the rows of token ids, as fields of a cache key."""
-        template = self._spec.template
-        return {
-            "rmaudit": json_cache.code(),
-            "entry": repr(self._spec),
-            "files": file_hashes.layout_identity(self.folder, cache),
-            "template": file_hashes.file_identity(Path(template), cache) if template else "",
-        }
+        return layouts.decided_by(self._spec, [self.folder], cache)

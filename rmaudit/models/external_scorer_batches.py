@@ -16,7 +16,7 @@ from functools import partial
 from itertools import groupby
 from numbers import Real
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,11 @@ _LARGEST = float(np.finfo(np.float32).max)  # rewards are stored so
 _SUM = 1.001  # of two probabilities, with what rounding adds
 _EQUAL = 1e-6  # of the largest reward: less apart is the same reward
 T = TypeVar("T")
+Progress: TypeAlias = Callable[[int], None]
+
+
+def unwatched(_: int) -> None:
+    """Do nothing: the default of `on_progress`, which is told how many more answers are scored."""
 
 
 def do_nothing() -> None:
@@ -53,7 +58,7 @@ def in_batches(
     ask: Callable[[Sequence[T]], list[float]],
     asked: Sequence[T],
     pace: Pace,
-    on_progress: Callable[[int], None],
+    on_progress: Progress,
 ) -> NDArray[np.float32]:
     """Call `ask` on batches of `asked`, several at once; return all scores in order, shape (n,).
 
@@ -108,7 +113,7 @@ def by_prompt(
     score: Callable[..., NDArray[np.float32]],
     prompts: Sequence[Any],
     responses: Sequence[str],
-    on_progress: Callable[[int], None],
+    on_progress: Progress,
 ) -> NDArray[np.float32]:
     """Score each response to the prompt at its index, (n,); adjacent equal prompts share a call."""
     parts, first = [np.empty(0, np.float32)], 0

@@ -31,6 +31,7 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import base_language_model
 from rmaudit.models.base_language_model import Base
 from rmaudit.models.cached_token_rows import Rows, ServedRows
+from rmaudit.models.external_scorer_batches import Progress, unwatched
 from rmaudit.models.language_model_logprobs import Likelihood, shared_tokens
 from rmaudit.models.model_interfaces import RewardModel, versions_and_machine
 from rmaudit.prompts import PROMPTS
@@ -164,11 +165,7 @@ class ImplicitReward(RewardModel):
     # Its rewards
 
     def score(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
         refuse_text(responses)
@@ -179,7 +176,7 @@ class ImplicitReward(RewardModel):
         return rewards
 
     def score_rows(
-        self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
+        self, rows: Sequence[Ids], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return each row's reward, (n,); raise if `slot` never gave the prompt that begins it.
 

@@ -15,7 +15,7 @@ from rmaudit.conversation import Asked
 from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.cached_token_rows import Rows
-from rmaudit.models.external_scorer_batches import Pace, by_prompt
+from rmaudit.models.external_scorer_batches import Pace, Progress, by_prompt, unwatched
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scoring import Begun
@@ -136,11 +136,7 @@ class RewardModel(ABC):
 
     @abstractmethod
     def score(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = ...,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each of n responses to the prompt, shape (n,).
 
@@ -155,17 +151,13 @@ class RewardModel(ABC):
         prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Progress = unwatched,
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,). Raises as `score`."""
         return by_prompt(self.score, prompts, responses, on_progress)
 
     def begin(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> Begun:
         """Return the scores of `score` or, if a GPU computes them, a function that waits for them.
 
@@ -174,12 +166,7 @@ class RewardModel(ABC):
         """
         return self.score(prompt, responses, on_progress=on_progress)
 
-    def begin_rows(
-        self,
-        rows: Sequence[Ids],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
-    ) -> Begun:
+    def begin_rows(self, rows: Sequence[Ids], *, on_progress: Progress = unwatched) -> Begun:
         """Return the scores of `score_rows` or, for a GPU, a function that waits for them."""
         return self.score_rows(rows, on_progress=on_progress)
 
@@ -189,7 +176,7 @@ class RewardModel(ABC):
 
     @abstractmethod
     def score_rows(
-        self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = ...
+        self, rows: Sequence[Ids], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each row (prompt and answer ids), all of one prompt, shape (n,)."""
 

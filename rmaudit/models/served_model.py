@@ -5,7 +5,7 @@ What needs the weights themselves (a gradient, a dtype) is not available.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NoReturn
@@ -21,7 +21,7 @@ from rmaudit.errors import NoGradient, SpecError
 from rmaudit.layout.answer_slot import Ids, Response, ids_alone, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.cached_token_rows import Rows, ServedRows, tokenizer_spec
-from rmaudit.models.external_scorer_batches import Pace, in_batches
+from rmaudit.models.external_scorer_batches import Pace, Progress, in_batches, unwatched
 from rmaudit.models.model_interfaces import KNOWN_BY, RewardModel
 from rmaudit.models.openrlhf_client import OpenrlhfServer
 from rmaudit.models.sglang_client import SglangJudge, SglangServer
@@ -106,11 +106,7 @@ class ServedIds(RewardModel):
         return {} if most is None else {"max_model_len": most}
 
     def score(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
         refuse_text(responses)
@@ -122,7 +118,7 @@ class ServedIds(RewardModel):
         prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Progress = unwatched,
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,).
 
@@ -136,7 +132,7 @@ class ServedIds(RewardModel):
         return (*slot.prefix, *self.ids(response), *slot.suffix)
 
     def score_rows(
-        self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
+        self, rows: Sequence[Ids], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each row (prompt and answer as token ids), shape (n,).
 
@@ -246,7 +242,7 @@ class ServedTexts(TextScorer):
         prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Progress = unwatched,
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,).
 

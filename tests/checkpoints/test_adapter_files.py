@@ -299,16 +299,6 @@ def test_an_adapter_is_no_base_of_its_own(make: Make, bases: Path, monkeypatch: 
     assert checkpoint(folder).provenance["base"] == str(bases / "rm")
 
 
-def test_tensors_that_are_no_floats_are_refused(make: Make) -> None:
-    """A head of integers that was trained with the adapter, for example."""
-    folder = make("rm", **CLASSIFIER)
-    rewrite(folder / "adapter_model.safetensors", lambda t: t.update(last=torch.ones(2).long()))
-
-    text = refusal(folder)
-
-    assert "'last' in FOLDER/adapter_model.safetensors is of I64, allowed: F64, F32, F16, B" in text
-
-
 def quantize(base: Path) -> None:
     """Say so in its config.json."""
     config = json.loads((base / "config.json").read_text())
@@ -472,15 +462,6 @@ def test_an_adapter_without_safetensors_is_refused(make: Make, left: str, found:
     assert f"toy: {said(folder)['refused']}".replace(str(folder), "FOLDER") == text
 
 
-def test_a_checkpoint_and_an_adapter_in_one_folder_are_refused(make: Make, bases: Path) -> None:
-    """Transformers would load both, one onto the other."""
-    folder = make("rm", **CLASSIFIER)
-    for name in ("config.json", "model.safetensors"):
-        shutil.copy(bases / "rm" / name, folder)
-
-    assert "FOLDER holds both a checkpoint (model.safetensors) and an adapter" in refusal(folder)
-
-
 @pytest.mark.parametrize(
     ("settings", "part", "kind"),
     [
@@ -514,18 +495,58 @@ def test_no_part_is_left_out(
     assert f"for its base {bases / 'biased'}: " in text
 
 
-def test_an_adapter_of_another_base_is_refused(make: Make, tmp_path: Path) -> None:
-    """One line of what PEFT says, and where to correct it."""
-    folder = make("rm", **CLASSIFIER)
-    other = toy_checkpoint(tmp_path / "other", hidden_size=64, head_dim=16)
+def two_models(folder: Path) -> None:
+    """A checkpoint in the same folder, which transformers would load, too."""
+    save_file({"score.weight": torch.ones(1, 32)}, folder / "model.safetensors")
+
+
+def of_another_base(folder: Path) -> None:
+    """Whose base is wider."""
+    other = toy_checkpoint(folder.parent / "other", hidden_size=64, head_dim=16)
     configure(folder, base_model_name_or_path=str(other), modules_to_save=None)
-    head = "base_model.model.score.weight"
-    rewrite(folder / "adapter_model.safetensors", lambda tensors: tensors.pop(head))
+    rewrite(folder / "adapter_model.safetensors", lambda tensors: tensors.pop(HEAD))
+
+
+def spoilt(change: Callable[[Any], Any]) -> Callable[[Path], None]:
+    """With other tensors."""
+    return lambda folder: rewrite(folder / "adapter_model.safetensors", change)
+
+
+HEAD = "base_model.model.score.weight"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "named"),
+    [
+        (
+            spoilt(lambda t: t.update(last=torch.ones(2).long())),
+            ["'last' in FOLDER/adapter_model.safetensors is of I64, allowed: F64, F32, F16, B"],
+        ),
+        (two_models, ["FOLDER holds both a checkpoint (model.safetensors) and an adapter"]),
+        (
+            spoilt(lambda t: t.update({HEAD.replace("score", "classifier"): t.pop(HEAD)})),
+            ["toy: 'classifier.weight' is among its tensors, and "],  # not as an encoder's
+        ),
+        (
+            of_another_base,
+            [
+                "the adapter FOLDER could not be merged into its base ",
+                "Correct base_model_name_or_path and revision in FOLDER/adapter_config.json",
+            ],
+        ),
+    ],
+    ids=["integers", "two models", "another head", "another base"],
+)
+def test_another_folder_is_refused(
+    make: Make, spoil: Callable[[Path], None], named: list[str]
+) -> None:
+    """In one line, with what is wrong and where to correct it."""
+    folder = make("rm", **CLASSIFIER)
+    spoil(folder)
 
     text = refusal(folder)
 
-    assert f"the adapter FOLDER could not be merged into its base {other} (" in text
-    assert "Correct base_model_name_or_path and revision in FOLDER/adapter_config.json" in text
+    assert [part for part in named if part not in text] == []
     assert "\n" not in text
 
 
@@ -542,9 +563,6 @@ def test_an_adapter_of_zeros_is_named(make: Make) -> None:
         checkpoint(folder)
     assert said(folder)["warning"].startswith("its LoRA changes nothing, for every lora_B in ")
     assert "can be scored" in said(folder)
-
-
-HEAD = "base_model.model.score.weight"
 
 
 @pytest.mark.parametrize(
@@ -574,15 +592,6 @@ def test_other_names_of_the_same_tensors_are_read(
     assert "can be scored" in said(folder)
     found = checkpoint(folder).score(PROMPT, [(5,), (6,)])
     assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
-
-
-def test_a_classifier_that_the_base_has_not_is_refused(make: Make) -> None:
-    """By its name, and not as an encoder."""
-    folder = make("lm", **CLASSIFIER)
-    name = HEAD.replace("score", "classifier")
-    rewrite(folder / "adapter_model.safetensors", lambda t: t.update({name: t.pop(HEAD)}))
-
-    assert said(folder)["refused"].startswith("'classifier.weight' is among its tensors, and ")
 
 
 # LoRA on experts
@@ -707,18 +716,6 @@ def said(folder: Path | str) -> dict[str, str]:
     """Return what is found, by its label; nothing is cached beyond the call."""
     with tempfile.TemporaryDirectory() as cache:
         return dict(scoring_description.look(ModelSpec("toy", str(folder)), Path(cache), "toy"))
-
-
-def test_an_adapter_is_looked_at_with_its_base(make: Make, bases: Path) -> None:
-    """Where its base is, how it would run and what it renders; no weights are loaded for it."""
-    found = said(make("lm", **CLASSIFIER))
-
-    assert found["base"] == str(bases / "lm")
-    assert found["weights"].endswith(" tensors of F32")
-    assert found["head"] == "linear: score.weight (1, 32)"
-    assert found["path"] == "shared prefix"
-    assert found["suffix"].startswith("1 ids")
-    assert found["can be scored"] == "pytest audits --model toy"
 
 
 @pytest.fixture
