@@ -27,6 +27,7 @@ from rmaudit.models import scoring_description
 from rmaudit.models.checkpoint_model import Checkpoint
 from tests.checkpoints.folders import merged, save_adapter
 from tests.hub import COMMIT, Hub, serving
+from tests.models.loaded import change, checkpoint
 from tests.toys import toy_checkpoint, toy_tokenizer
 
 Patch = pytest.MonkeyPatch
@@ -73,11 +74,6 @@ def make(bases: Path, tmp_path: Path) -> Make:
     return go
 
 
-def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
-    """The folder as a registry entry means it."""
-    return Checkpoint(ModelSpec("toy", str(folder), **settings), cache=folder.parent / "cache")
-
-
 def refusal(folder: Path, **settings: Any) -> str:
     """The text with which it is refused, FOLDER in place of the adapter's path."""
     with pytest.raises(ModelError) as caught:
@@ -87,8 +83,7 @@ def refusal(folder: Path, **settings: Any) -> str:
 
 def configure(folder: Path, **settings: Any) -> Path:
     """Set keys of adapter_config.json."""
-    path = folder / "adapter_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+    change(folder / "adapter_config.json", **settings)
     return folder
 
 
@@ -118,10 +113,10 @@ def assert_merged(folder: Path, base: Path, **settings: Any) -> Checkpoint:
     return model
 
 
-def rewrite(path: Path, change: Callable[[Any], Any]) -> None:
+def rewrite(path: Path, spoil: Callable[[Any], Any]) -> None:
     """Change the tensors of a file."""
     tensors = load_file(path)
-    change(tensors)
+    spoil(tensors)
     save_file(tensors, path, {"format": "pt"})
 
 
@@ -301,9 +296,8 @@ def test_an_adapter_is_no_base_of_its_own(make: Make, bases: Path, monkeypatch: 
 
 def quantize(base: Path) -> None:
     """Say so in its config.json."""
-    config = json.loads((base / "config.json").read_text())
-    config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True}
-    (base / "config.json").write_text(json.dumps(config))
+    method = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+    change(base / "config.json", quantization_config=method)
 
 
 Change = Callable[[Any], Any]
@@ -314,7 +308,7 @@ VALUE: Change = lambda t: t.update({"value_head.weight": t.pop("score.weight")})
 
 
 @pytest.mark.parametrize(
-    ("on", "change", "said"),
+    ("on", "spoil", "said"),
     [
         ("lm", LACKS, "1 missing keys in BASE"),
         ("lm", ADDS, "1 unexpected keys in BASE"),
@@ -326,7 +320,7 @@ VALUE: Change = lambda t: t.update({"value_head.weight": t.pop("score.weight")})
     ids=["lacking", "extra", "mismatched", "value head", "quantized", "adapter"],
 )
 def test_another_base_is_refused(
-    make: Make, bases: Path, on: str, change: Change | None, said: str
+    make: Make, bases: Path, on: str, spoil: Change | None, said: str
 ) -> None:
     """Its backbone would be random in places, or be another; merging would round the update away.
 
@@ -336,13 +330,13 @@ def test_another_base_is_refused(
     base = shutil.copytree(bases / on, folder.parent / "base")
     configure(folder, base_model_name_or_path=str(base))
     checkpoint(folder)
-    if change is None:
+    if spoil is None:
         (base / "adapter_config.json").write_text("{}")
-    elif change is quantize:
+    elif spoil is quantize:
         quantize(base)
         assert said in refusal(folder, quantized=True).replace(str(base), "BASE")
     else:
-        rewrite(base / "model.safetensors", change)
+        rewrite(base / "model.safetensors", spoil)
 
     assert said in refusal(folder).replace(str(base), "BASE")
 
@@ -507,9 +501,9 @@ def of_another_base(folder: Path) -> None:
     rewrite(folder / "adapter_model.safetensors", lambda tensors: tensors.pop(HEAD))
 
 
-def spoilt(change: Callable[[Any], Any]) -> Callable[[Path], None]:
+def spoilt(spoil: Callable[[Any], Any]) -> Callable[[Path], None]:
     """With other tensors."""
-    return lambda folder: rewrite(folder / "adapter_model.safetensors", change)
+    return lambda folder: rewrite(folder / "adapter_model.safetensors", spoil)
 
 
 HEAD = "base_model.model.score.weight"
@@ -566,7 +560,7 @@ def test_an_adapter_of_zeros_is_named(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    "spoil",
     [
         lambda t: t.update({HEAD.replace("score", "score.modules_to_save"): t.pop(HEAD)}),
         lambda t: t.update(
@@ -582,12 +576,12 @@ def test_an_adapter_of_zeros_is_named(make: Make) -> None:
     ids=["modules_to_save", "transformers#26160", "DDP, compiled", "bare", "default"],
 )
 def test_other_names_of_the_same_tensors_are_read(
-    make: Make, bases: Path, change: Callable[[Any], Any]
+    make: Make, bases: Path, spoil: Callable[[Any], Any]
 ) -> None:
     """As PEFT reads them under the names that it saves itself."""
     folder = make("lm", **CLASSIFIER)
     expected = checkpoint(folder).score(PROMPT, [(5,), (6,)])
-    rewrite(folder / "adapter_model.safetensors", change)
+    rewrite(folder / "adapter_model.safetensors", spoil)
 
     assert "can be scored" in said(folder)
     found = checkpoint(folder).score(PROMPT, [(5,), (6,)])
@@ -724,9 +718,7 @@ def hub(bases: Path, tmp_path: Path, monkeypatch: Patch) -> Iterator[Hub]:
     quantized, pickled = (
         shutil.copytree(bases / "lm", tmp_path / "hub" / name) for name in ("quantized", "pickled")
     )
-    path = quantized / "config.json"
-    given = json.loads(path.read_text()) | {"quantization_config": {"quant_method": "gptq"}}
-    path.write_text(json.dumps(given))
+    change(quantized / "config.json", quantization_config={"quant_method": "gptq"})
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
     models = {"lm": bases / "lm", "quantized": quantized, "pickled": pickled}
     served = Hub({f"owner/{name}": folder for name, folder in models.items()})
@@ -847,24 +839,3 @@ def test_an_adapter_whose_base_is_not_here(
     text = said(where)["refused"]
     assert text.startswith("no adapter_model.safetensors in owner/adapter (only adapter_model.bin")
     assert text.endswith("model.save_pretrained(FOLDER) writes safetensors")
-
-
-def test_settings_of_an_adapter_that_change_before_it_is_hashed_are_refused(make: Make) -> None:
-    """They were read when it was opened: the merge would be the old one, under the new hash."""
-    model = checkpoint(folder := make("rm", **CLASSIFIER))
-    config = json.loads((folder / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(config | {"lora_alpha": 99}))
-
-    with pytest.raises(ModelError, match=r"adapter_config\.json changed since"):
-        model.score(PROMPT, ["love"])
-
-
-def test_an_adapter_whose_file_changes_after_the_load_is_refused(make: Make) -> None:
-    """Merged into the base, it is in memory as it was; since when it is another, nobody knows."""
-    folder = make("rm", **CLASSIFIER)
-    model = checkpoint(folder)
-    model.score(PROMPT, ["love"])
-    rewrite(folder / "adapter_model.safetensors", double)
-
-    with pytest.raises(ModelError, match=r"adapter_model\.safetensors changed since"):
-        model.score(PROMPT, ["love"])

@@ -155,6 +155,8 @@ def test_its_identity_is_the_same_before_and_after(kind: Kind, model: Checkpoint
     assert all(len(before[key]) == 64 for key in kind.hashes)
     read = {path.name for path in model.loader.files()}  # whose changes are told
     assert read >= {"model.safetensors", "tokenizer.json"}
+    if "adapter" in kind.hashes:
+        assert read >= {"adapter_config.json", "adapter_model.safetensors"}
     assert after.items() >= kind.provenance.items()
     assert {**after, "device": "auto"} == provenance
     assert (after["torch"], after["threads"]) == (torch.__version__, 1)

@@ -16,7 +16,6 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint_doctor import EXACT, examine
 from rmaudit.models.checkpoint_model import Checkpoint
 from tests.models.loaded import change, retensor, rows_of
@@ -103,10 +102,3 @@ def test_an_objective_has_a_key_of_its_own_and_the_whole_keeps_its_own(
         one = objective(folder, place)
         assert one.identity == {**whole.identity, "objective": place}
     assert "objective" not in whole.identity
-
-
-def test_a_model_with_one_output_has_no_objectives(tmp_path: Path) -> None:
-    """There is nothing to name."""
-    folder = toy_checkpoint(tmp_path / "toy")
-    with pytest.raises(ModelError, match=r"^toy#0: no objective '0': its linear head gives one"):
-        objective(folder, "0")

@@ -54,10 +54,3 @@ def test_scores_whole_rows_too() -> None:
     head, some = mlp.build(tensors_of(SHAPES), CONFIG), states(6)
 
     torch.testing.assert_close(head(some.reshape(2, 3, HIDDEN)).reshape(-1), head(some))
-
-
-def test_a_multimodal_models_width_is_its_text_models() -> None:
-    """Where config.json has a text_config, that one counts."""
-    config = {"hidden_size": 99, "text_config": {"hidden_size": HIDDEN}}
-
-    assert mlp.keys(config, BACKBONE | SHAPES) == SHAPES.keys()
