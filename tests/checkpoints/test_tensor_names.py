@@ -27,7 +27,7 @@ def test_other_names_stay(names: list[str]) -> None:
 
 
 def test_a_compiled_layer_is_the_layer() -> None:
-    """Compiled within a wrapped model, too; a part of a name that is called like a wrapper stays."""
+    """Within a wrapped model, too; a part of a name that is called like a wrapper stays."""
     names = ["module.model.layers.0._orig_mod.mlp.weight", "module.model.module.weight"]
 
     assert [*tensor_names.plain(names)] == ["model.layers.0.mlp.weight", "model.module.weight"]
