@@ -186,7 +186,7 @@ def rewards(folder: Path, rows: Rows, dtype: torch.dtype, choices: Choices = Cho
             row = tuple(rows[i])
             at = max(j for j in range(len(row)) if row[j : j + len(pattern)] == pattern)
             prompt = states[at + choices.gate_offset]
-            found[i] = float(_reward(head, states[-1], prompt, config, choices))
+            found[i] = float(reward(head, states[-1], prompt, config, choices))
     return found
 
 
@@ -199,26 +199,42 @@ def _of_one_length(rows: Rows, most: int = 64) -> Iterator[list[int]]:
         yield from (places[start : start + most] for start in range(0, len(places), most))
 
 
-def _reward(
-    head: dict[str, Tensor], state: Tensor, prompt: Tensor, config: dict[str, Any], how: Choices
+def reward(
+    head: dict[str, Tensor],
+    state: Tensor,
+    prompt: Tensor,
+    config: dict[str, Any],
+    how: Choices = Choices(),
 ) -> Tensor:
-    """Return the reward, of a plain head, of attributes with weights, or of objectives."""
+    """Return the reward of a row's last state, whose prompt has this state where a gate reads it.
+
+    Of a plain head, of attributes with weights, or of objectives.
+    """
     if config["architectures"][0] in {_LLAMA_PLAIN, _GEMMA_PLAIN}:
         return (head["score.weight"] @ state)[0]
+    found = outputs(head, state, config, how)
     if config["architectures"][0] == _URM:
-        means = (head["score.weight"] @ state).view(5, 2)[:, 0]
         for place in (0, 2, 4):
             state = head[f"weights.fc.{place}.weight"] @ state + head[f"weights.fc.{place}.bias"]
             state = how.activation(state) if place < 4 else state
-        return means @ how.weigh(state)
+        return found @ how.weigh(state)
+    if how.transform and "reward_transform_matrix" in head:
+        found = found @ head["reward_transform_matrix"]
+    temperature = config.get("gating_temperature", 1) if how.temperature else 1
+    gate = torch.softmax(_gate(head, prompt) / temperature, 0) * head["gating.logit_scale"]
+    return gate @ found
+
+
+def outputs(
+    head: dict[str, Tensor], state: Tensor, config: dict[str, Any], how: Choices = Choices()
+) -> Tensor:
+    """Return the means of attributes, or the objectives before any transform, of a state."""
+    if config["architectures"][0] == _URM:
+        return (head["score.weight"] @ state).view(-1, 2)[:, 0]
     objectives = head["regression_layer.weight"] @ state
     if "num_quantiles" in config:
         objectives = how.over_quantiles(objectives.view(config["num_objectives"], -1))
-    if how.transform and "reward_transform_matrix" in head:
-        objectives = objectives @ head["reward_transform_matrix"]
-    temperature = config.get("gating_temperature", 1) if how.temperature else 1
-    gate = torch.softmax(_gate(head, prompt) / temperature, 0) * head["gating.logit_scale"]
-    return gate @ objectives
+    return objectives
 
 
 def _gate(head: dict[str, Tensor], x: Tensor) -> Tensor:

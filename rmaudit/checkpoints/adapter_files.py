@@ -223,7 +223,7 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
 
 def base_of(
     found: CheckpointFiles, spec: ModelSpec, cache: Path
-) -> tuple[checkpoint_source.Kind, str | None]:
+) -> tuple[CheckpointFiles, str | None]:
     """Return the files of an adapter's base, and the base's commit if it is on the hub.
 
     Raises:

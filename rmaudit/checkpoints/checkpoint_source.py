@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 from rmaudit.checkpoints import bundled_model, hub_client, tensor_names, weights_headers
 from rmaudit.checkpoints.third_party_errors import brief, short
@@ -26,37 +26,9 @@ FOLDER, MISSING = "folder", "folder missing"
 SERVED = "served"
 
 
-class CheckpointFiles(Protocol):
-    """Interface to a checkpoint's files, in a folder or on the hub; errors begin with `model`."""
-
-    @property
-    def model(self) -> str:
-        """Return the model's name in models.yaml."""
-
-    @property
-    def path(self) -> Path:
-        """Return the folder of the files: all of them, or for a `HubCommit` all but weights."""
-
-    @property
-    def where(self) -> str:
-        """Return what errors call the files: the folder, or the hub id."""
-
-    def names(self) -> list[str]:
-        """Return the names of all files, downloaded or not, without subfolders' files.
-
-        Raises `ModelError`.
-        """
-
-    def headers(self, name: str) -> dict[str, Header]:
-        """Return shape and dtype of each tensor in one safetensors file. Raises `ModelError`."""
-
-    def downloaded(self) -> Folder:
-        """Return the folder of the files, with the weights downloaded. Raises `ModelError`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that has all files of a checkpoint."""
+    """A folder that has all files of a checkpoint; errors begin with `model`."""
 
     model: str
     path: Path
@@ -131,10 +103,11 @@ class HubCommit:
         return ModelError(message)
 
 
-Kind = Folder | HubCommit
+# The files of a checkpoint, wherever they are; every member may raise `ModelError`.
+CheckpointFiles: TypeAlias = Folder | HubCommit
 
 
-def find(spec: ModelSpec, cache: Path, *, folder_hint: str = "") -> Kind:
+def find(spec: ModelSpec, cache: Path, *, folder_hint: str = "") -> CheckpointFiles:
     """Find a model's files; build the bundled model, or download a hub id's files without weights.
 
     `folder_hint` is for errors: how a folder is given in place of a hub id that cannot be

@@ -37,39 +37,16 @@ _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".ms
 _TOKENIZER = ("tokenizer*.json", "*.model", "*token*.json", "vocab*", "merges.txt")
 
 
-def weights_identity(folder: Path, cache: Path) -> str:
-    """Return a hash over config.json, the weights' index if any, and the files of weights and head.
+def identity(files: Iterable[Path], cache: Path) -> str:
+    """Return a hash over names and bytes of files, by hashes that are remembered in `cache`.
 
     Raises:
-        ModelError: there are no weights, or one that the index names is missing.
+        OSError: a file cannot be read.
     """
-    return _hash_of_hashes(config_and_weights_files(folder), cache)
-
-
-def adapter_identity(folder: Path, cache: Path) -> str:
-    """Return a hash over an adapter's configuration, weights and separate head file, if any."""
-    return _hash_of_hashes(adapter_files(folder), cache)
-
-
-def tokenizer_identity(folder: Path, cache: Path) -> str:
-    """Return a hash over the tokenizer's files, without chat_template.jinja.
-
-    The hash of the rendered ids covers that template.
-    """
-    return _hash_of_hashes(tokenizer_files(folder), cache)
-
-
-def layout_identity(folder: Path, cache: Path) -> str:
-    """Return a hash over all files of a folder but weights: configuration, tokenizer, templates.
-
-    These are more files than matter, so that nothing cached from them is ever outdated.
-    """
-    return _hash_of_hashes(layout_files(folder), cache)
-
-
-def file_identity(path: Path, cache: Path) -> str:
-    """Return a hash over a file's name and bytes; "" if there is no such file."""
-    return _hash_of_hashes([path], cache) if path.is_file() else ""
+    paths, total = list(files), hashlib.sha256()
+    for path, found in zip(paths, _hashes(paths, cache), strict=True):
+        total.update(f"{path.name}:{found}\n".encode())
+    return total.hexdigest()
 
 
 def config_and_weights_files(folder: Path) -> list[Path]:
@@ -97,13 +74,19 @@ def adapter_files(folder: Path) -> list[Path]:
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
-    """Return the tokenizer's files, sorted, without chat_template.jinja."""
+    """Return the tokenizer's files, sorted, without chat_template.jinja.
+
+    The hash of the rendered ids covers that template.
+    """
     found = {path for pattern in _TOKENIZER for path in folder.glob(pattern)}
     return sorted(path for path in found if path.is_file())
 
 
 def layout_files(folder: Path) -> list[Path]:
-    """Return all files of a folder but weights, sorted, and those of additional chat templates."""
+    """Return all files of a folder but weights, sorted, and those of additional chat templates.
+
+    These are more files than matter, so that nothing cached from them is ever outdated.
+    """
     files = [*folder.glob("*"), *folder.glob("additional_chat_templates/*")]
     return sorted(path for path in files if path.suffix not in _WEIGHTS and path.is_file())
 
@@ -195,13 +178,6 @@ def _changed(path: Path, model: str) -> str:
         f"may be another model's; none of it was stored. Wait until whatever writes there is done, "
         f"and run again"
     )
-
-
-def _hash_of_hashes(files: list[Path], cache: Path) -> str:
-    total = hashlib.sha256()
-    for path, found in zip(files, _hashes(files, cache), strict=True):
-        total.update(f"{path.name}:{found}\n".encode())
-    return total.hexdigest()
 
 
 def _hashes(files: list[Path], cache: Path) -> list[str]:

@@ -25,8 +25,6 @@ from rmaudit.checkpoints import (
     config_json,
     heads,
     internlm2,
-    not_a_head,
-    separate_head_file,
     weights_headers,
 )
 from rmaudit.checkpoints.adapter_files import Adapter
@@ -37,6 +35,7 @@ from rmaudit.checkpoints.heads import (
     linear,
     single_objective,
     token_value,
+    value,
     verdict_logits,
 )
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
@@ -218,10 +217,10 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Unchecked:
         ModelError: config.json or the headers cannot be read, or the base cannot be had.
     """
     adapter = adapter_files.find(found, spec, cache)
-    base: CheckpointFiles = found if adapter is None else adapter.base
+    base = found if adapter is None else adapter.base
     config = config_json.read(base.path, model=spec.name)
     if spec.logit is None and spec.judge is None:
-        not_a_head.refuse(config, f"{spec.source} {base.path}", model=spec.name)
+        heads.refuse_others(config, f"{spec.source} {base.path}", model=spec.name)
     if spec.logit is not None:
         config[LOGIT] = spec.logit
     if spec.judge is not None:
@@ -230,7 +229,7 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Unchecked:
         config[linear.OBJECTIVE] = spec.objective
     headers = checkpoint_source.read(base) if adapter is None else adapter.headers
     whole = {} if adapter is None else adapter.added
-    head = separate_head_file.headers(found, [*headers, *whole])
+    head = value.separate_headers(found, [*headers, *whole])
     return Unchecked(spec, found, base, config, {**headers, **head}, adapter, head)
 
 
@@ -262,9 +261,7 @@ def check(looked: Unchecked) -> Checked:
     weights_headers.refuse_no_floats(
         floats, folder, model=spec.name, remedy=_WHOLE_HEAD if quantized else ""
     )
-    checked = Checked(
-        spec, looked.source, looked.base, config, looked.headers, adapter, looked.beside, head
-    )
+    checked = Checked(**vars(looked), head=head)
     _ = checked.objective  # whose errors cost no download
     return checked
 

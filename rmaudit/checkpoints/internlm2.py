@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import weights_headers
+from rmaudit.checkpoints.heads.linear import Shapes, match
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig
 
-    from rmaudit.checkpoints.heads.linear import Shapes
 
 # A part of the key of scores: raise it if the network or its tokenizer is read in another way.
 CONVERSION = "internlm2 as llama, 1"
@@ -59,26 +59,8 @@ def refuse_others(config: Mapping[str, Any], shapes: Shapes, head: Iterable[str]
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape, or config.json lacks a size.
     """
-    wanted = dict(_shapes(config))
-    if missing := sorted(set(wanted) - set(shapes)):
-        message = (
-            f"no {missing[0]!r} among its tensors ({len(missing)} of InternLM2's {len(wanted)} are "
-            f"missing): copy the checkpoint again, config.json and all its *.safetensors"
-        )
-        raise ModelError(message)
-    for key, shape in wanted.items():
-        if shapes[key] != shape:
-            message = (
-                f"{key!r} has shape {shapes[key]}, expected {shape} in InternLM2 with this "
-                f"config.json: take it and *.safetensors from one and the same checkpoint"
-            )
-            raise ModelError(message)
-    if more := sorted(set(shapes) - set(wanted) - {*head, _UNUSED}):
-        message = (
-            f"unexpected {more[0]!r} among its tensors: it is another model than InternLM2's, or "
-            f"a damaged one: compare with its model card"
-        )
-        raise ModelError(message)
+    wanted, others = dict(sorted(_shapes(config))), {*head, _UNUSED}
+    match(shapes, shapes.keys() - others, wanted, what="InternLM2 with this config.json")
 
 
 def configuration(config: Mapping[str, Any]) -> PretrainedConfig:

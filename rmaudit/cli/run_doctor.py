@@ -105,11 +105,11 @@ def _examined(
 
     A model behind a server is compared with its `checkpoint`. Raises `RmauditError`.
     """
+    from rmaudit.models.cached_token_rows import local_spec
     from rmaudit.models.checkpoint_doctor import examine
     from rmaudit.models.checkpoint_model import Checkpoint, from_spec
     from rmaudit.models.implicit_reward import ImplicitReward, no_head
     from rmaudit.models.served_model import ServedIds, ServedTexts
-    from rmaudit.models.tokenizer_only_rows import local_spec
     from rmaudit.scores.served_doctor import compare
 
     if isinstance(model, ServedIds | ServedTexts):

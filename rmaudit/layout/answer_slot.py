@@ -71,8 +71,12 @@ def ids_around(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> tuple[Ids, Ids]:
     """Return the token ids of `before` and of `after`, tokenized with `middle` in between."""
-    whole = before + middle + after
-    ids, (start, end) = _ids_and_boundaries(tokenizer, whole, len(before), len(before + middle))
+    whole, ids = before + middle + after, ()
+    start, end = None, None
+    if tokenizer.is_fast:  # others have no offsets
+        made = encoded(tokenizer, whole, add_special_tokens=False, return_offsets_mapping=True)
+        ids, places = tuple(made.input_ids), (len(before), len(before + middle))
+        start, end = _boundaries(made["offset_mapping"], whole, places)
     return (
         ids[:start] if start is not None else ids_alone(tokenizer, before),
         ids[end:] if end is not None else _ids_mid_text(tokenizer, [after])[0],
@@ -82,8 +86,8 @@ def ids_around(
 @with_model_errors
 def ids_after(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
     """Return the token ids of `text` where it follows `before`, no special tokens added."""
-    ids, (start,) = _ids_and_boundaries(tokenizer, before + text, len(before))
-    return ids[start:] if start is not None else _ids_mid_text(tokenizer, [text])[0]
+    (found,) = _after(tokenizer, before, [text])
+    return _ids_mid_text(tokenizer, [text])[0] if found is None else found
 
 
 @with_model_errors
@@ -156,23 +160,14 @@ def ids_alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     return tuple(encoded(tokenizer, text, add_special_tokens=False).input_ids)
 
 
-def _ids_and_boundaries(
-    tokenizer: PreTrainedTokenizerBase, text: str, *places: int
-) -> tuple[Ids, list[int | None]]:
-    """Return a text's ids, and the index of the id that starts at each character index (`places`).
-
-    The index is None where a token spans the place. A gap is no boundary: some tokenizers leave a
-    token's space out of its offsets.
-    """
-    if not tokenizer.is_fast:  # it has no offsets
-        return (), [None for _ in places]
-    made = encoded(tokenizer, text, add_special_tokens=False, return_offsets_mapping=True)
-    return tuple(made.input_ids), _boundaries(made["offset_mapping"], text, places)
-
-
 def _boundaries(
     offsets: Sequence[tuple[int, int]], text: str, places: Sequence[int]
 ) -> list[int | None]:
+    """Return the index of the id that starts at each character index in `places`.
+
+    It is None where a token spans the place. A gap is no boundary: some tokenizers leave a token's
+    space out of its offsets.
+    """
     ends = [0, *(end for _, end in offsets)]
     starts = [*(start for start, _ in offsets), len(text)]
     firsts: list[int | None] = []

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
+from rmaudit import json_cache
+from rmaudit.checkpoints import file_hashes
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
@@ -25,46 +27,6 @@ if TYPE_CHECKING:
 
 
 _BATCH = 8192  # conversations at a time: what is held twice
-
-
-class Layout(Protocol):
-    """A way in which a prompt and an answer become one row of token ids.
-
-    Every member raises `ModelError` where the tokenizer or its chat template cannot be read.
-    """
-
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with the chat template of models.yaml, if any."""
-
-    @property
-    def digest(self) -> str:
-        """Return the hash of the chat template, or of an encoder's fixed layout.
-
-        Together with tokenizer and prompt, it decides the rows of `retokenized`.
-        """
-
-    @property
-    def closing(self) -> Ids:
-        """Return the ids (mostly none) that the tokenizer adds at the end of a whole row."""
-
-    def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole where the answer's ids go."""
-
-    def ids(self, text: str) -> Ids:
-        """Return the token ids that a text has as an answer, no special tokens added."""
-
-    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the token ids of each of many texts, as `ids` gives them."""
-
-    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids to text, as they read in the place of an answer."""
-
-    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return a row of ids for each text: prompt and text, tokenized as one conversation.
-
-        This is the paper's protocol.
-        """
 
 
 def layout_in(
@@ -83,6 +45,7 @@ def layout_in(
 class ChatLayout:
     """A layout by which the tokenizer's chat template puts prompt and answer into one row.
 
+    Every member raises `ModelError` where the tokenizer or its chat template cannot be read.
     See `rmaudit.layout.chat_rendering`. With a `reward_id`, at which some models' reward is read,
     that id follows what the template prints, unless the row ends in it already.
     """
@@ -218,6 +181,24 @@ class PairLayout:
         """Return a row of ids for each text: prompt and text, tokenized as a pair."""
         text = encoder_pair.one_text(prompt, model=self.spec.name)
         return encoder_pair.rows(self.tokenizer, text, texts)
+
+
+Layout: TypeAlias = ChatLayout | PairLayout
+
+
+def decided_by(spec: ModelSpec, folders: Sequence[Path], cache: Path) -> dict[str, str]:
+    """Return what determines the rows of an entry's model, by its folders, as cache key fields.
+
+    Files are in them as hashes, so none has to be parsed.
+    """
+    files = [file_hashes.identity(file_hashes.layout_files(each), cache) for each in folders]
+    template = [path] if spec.template and (path := Path(spec.template)).is_file() else []
+    return {
+        "rmaudit": json_cache.code(),
+        "entry": repr(spec),
+        "files": " ".join(files),
+        "template": file_hashes.identity(template, cache) if template else "",
+    }
 
 
 @with_model_errors

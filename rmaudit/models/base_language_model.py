@@ -26,6 +26,7 @@ from rmaudit.checkpoints import (
     config_json,
     file_hashes,
 )
+from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
 from rmaudit.config.model_registry import Dtype, ModelSpec
 from rmaudit.config.model_spec import pinned
 from rmaudit.errors import ModelError, NoBase
@@ -225,22 +226,27 @@ def find(
         )
         raise ModelError(message)
     decided = {"rmaudit": json_cache.code(), "entry": repr(spec), "key": wanted.key}
-    decided["files"] = file_hashes.layout_identity(folder, cache)
+
+    def as_read() -> str:
+        return file_hashes.identity(file_hashes.layout_files(folder), cache)
+
+    decided["files"] = as_read()
     runs_in = json_cache.cached(
         cache,
         "base-dtype",
         decided,
         lambda: _dtype(spec, folder, name, where),
-        sure=lambda: file_hashes.layout_identity(folder, cache) == decided["files"],
+        sure=lambda: as_read() == decided["files"],
     )
     headers = checkpoint_source.read(files_of)  # says what is missing, before any download
     config_json.refuse_too_many_layers(config, headers, folder, name=name)
     folder = files_of.downloaded().path
-    files = [*file_hashes.config_and_weights_files(folder), *file_hashes.tokenizer_files(folder)]
-    hashed = file_hashes.stamp(files, cache)
+    weights = file_hashes.config_and_weights_files(folder)
+    tokenizer = file_hashes.tokenizer_files(folder)
+    hashed = file_hashes.stamp([*weights, *tokenizer], cache)
     identity = {
-        "base weights": file_hashes.weights_identity(folder, cache),
-        "base tokenizer": file_hashes.tokenizer_identity(folder, cache),
+        "base weights": file_hashes.identity(weights, cache),
+        "base tokenizer": file_hashes.identity(tokenizer, cache),
         "dtype": runs_in,
     }
     return Base(name, folder, identity, device, hashed, where)
@@ -270,7 +276,7 @@ def _sees_ahead(config: PretrainedConfig) -> bool:
 
 def _files_of(
     given: str, revision: str | None, name: str, key: str, cache: Path
-) -> checkpoint_source.Kind:
+) -> CheckpointFiles:
     if given == "embedded":
         return checkpoint_source.Folder(name, bundled_model.build_base(cache))
     folder = Path(given).expanduser()

@@ -8,52 +8,33 @@ and so loads no transformers, which takes seconds.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rmaudit import json_cache
+from rmaudit.checkpoints import adapter_files, checkpoint_source, config_json, file_hashes
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked, as_json
 from rmaudit.errors import ModelError
 from rmaudit.layout import layouts, tokenizers
-from rmaudit.layout.answer_slot import Ids, Response, Slot
-from rmaudit.layout.layouts import Layout
+from rmaudit.layout.answer_slot import Response, Slot
+from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.model_interfaces import RewardModel
+from rmaudit.layout.verdict_words import verdict_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-
-class RowSource(Protocol):
-    """Interface of a source from which `Rows` makes token ids: layout, configuration, row count."""
-
-    @property
-    def layout(self) -> Layout:
-        """Return the layout, which puts a prompt and an answer into one row of token ids."""
-
-    @property
-    def defaults(self) -> object:
-        """Return the model's configuration; a wrong one raises `ModelError`."""
-
-    @property
-    def rows(self) -> int:
-        """Return the embedding's row count; token ids go from 0 to this number minus 1."""
-
-    def decided_by(self, cache: Path) -> Mapping[str, str]:
-        """Return what determines the rows of token ids, as cache key fields.
-
-        Files are in them as hashes, so none has to be parsed. What is cached of the rows has these
-        fields in its key (`json_cache`).
-        """
+    from rmaudit.models.transformers_loader import Native
 
 
 class Rows:
     """A converter of prompts and answers to token ids; ids outside of the embedding are errors."""
 
-    def __init__(self, loader: RowSource, name: str, cache: Path) -> None:
+    def __init__(self, loader: Native | ServedRows, name: str, cache: Path) -> None:
         """Take the loader, from which nothing is read yet; `name` is for errors."""
         self._loader, self._name, self._cache = loader, name, cache
         self._slots: dict[Asked, Slot] = {}  # a search asks for one thousands of times
@@ -199,67 +180,88 @@ class Rows:
         return prefix, rests
 
 
-class TokenModel(RewardModel):
-    """A reward model that scores rows of token ids; see `RewardModel` for the members."""
+def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
+    """Return a served model's entry with the folder or hub id `where` as source, not its server."""
+    plain = ModelSpec(spec.name, where)
+    return replace(
+        plain,
+        template=spec.template,
+        judge=spec.judge,
+        trained_on=spec.trained_on,
+        notes=spec.notes,
+    )
 
-    rows: Rows
 
-    @property
-    def name(self) -> str:
-        """Return the model's name in models.yaml."""
-        return self.spec.name
+def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
+    """Return an entry whose source has the tokenizer of a served or implicit model, or None.
 
-    def __repr__(self) -> str:
-        return f"<RewardModel {self.name}: {self.spec.source}>"
+    The source is what a served model's entry names as its checkpoint. For an implicit reward this
+    is the entry itself, whose source is the policy.
+    """
+    if spec.implicit is not None:
+        return spec
+    return None if spec.checkpoint is None else local_spec(spec, spec.checkpoint)
 
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with models.yaml's chat template, if any; stop caching rows."""
-        return self.rows.tokenizer
 
-    @property
-    def special_ids(self) -> frozenset[int]:
-        """Return the ids of special and added tokens."""
-        return self.rows.special_ids
+class ServedRows:
+    """What rows are made from without weights: of a served model or an implicit reward."""
 
-    @property
-    def template_digest(self) -> str:
-        """Return a hash of the chat template and its fixed date, or of an encoder's layout."""
-        return self.rows.layout.digest
+    def __init__(self, spec: ModelSpec, cache: Path) -> None:
+        """Find the tokenizer's folder; small files of a hub id are downloaded.
 
-    def vocabulary(self) -> Vocabulary:
-        """Return the tokenizer's tokens whose ids have a row in the embedding."""
-        return self.rows.vocabulary
-
-    def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole where the answer's ids go."""
-        return self.rows.slot(prompt)
-
-    def ids(self, response: Response) -> Ids:
-        """Return a response as token ids: a text is tokenized as an answer, ids only checked."""
-        return self.rows.ids(response)
-
-    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """Tokenize many texts as answers; return the token ids of each, as `ids` does."""
-        return self.rows.layout.tokenized(texts)
-
-    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Return the text of each answer's token ids, decoded as in the middle of a row.
-
-        An encoder's answers are decoded as at the start of a text.
+        Raises:
+            ModelError: it cannot be had.
         """
-        return self.rows.layout.texts(answers)
+        own = tokenizer_spec(spec)
+        assert own is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
+        found = checkpoint_source.find(
+            own, cache, folder_hint=f"checkpoint: FOLDER of {spec.name} in models.yaml"
+        )
+        self._spec, self._cache = own, cache
+        self.folder = adapter_files.tokenizer_folder(found, own, cache)
+        # Before any is read:
+        self._files = file_hashes.states(file_hashes.tokenizer_files(self.folder))
+        self.layout: Layout = layout_in(
+            self.folder,
+            own,
+            pairs=config_json.reads_pairs(found.path, model=spec.name),
+            reward_id=config_json.reward_id(found.path, model=spec.name),
+        )
 
-    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
-        """Return the cached value for `kind` and `asked`, or call `make` and cache its result.
+    @property
+    def defaults(self) -> None:
+        """Return None: the server has the configuration, so none is checked here."""
 
-        The value must follow from the model's rows alone.
+    @cached_property
+    def rows(self) -> int:
+        """Return how many token ids there are: by config.json, or else by the tokenizer."""
+        if (self.folder / config_json.NAME).is_file():
+            config = config_json.read(self.folder, model=self._spec.name)
+            text = config.get("text_config")
+            said = (text if isinstance(text, dict) else config).get("vocab_size")
+            if isinstance(said, int) and said > 0:
+                return said
+        return 1 + int(max(self.layout.tokenizer.get_vocab().values()))
+
+    @cached_property
+    def identity(self) -> str:
+        """Return the hash of the tokenizer's files."""
+        return file_hashes.identity(file_hashes.tokenizer_files(self.folder), self._cache)
+
+    def refuse_changed(self) -> None:
+        """Raise if the tokenizer's files were written to since they were opened.
+
+        Raises:
+            ModelError: they were: the rows and the hash in the cache key may be of different
+                tokenizers.
         """
-        return self.rows.remembered(kind, asked, make)
+        file_hashes.refuse_changed(self._files, model=self._spec.name)
 
-    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return a row of ids per text: the prompt, and the text as its answer, tokenized together.
+    @cached_property
+    def verdict(self) -> tuple[int, ...]:
+        """Return the token ids of a judge's yes and no; () for other models. See `verdict_ids`."""
+        return verdict_ids(self._spec, self.layout, self.folder)
 
-        This is the protocol "paper", that of Christian et al. 2025.
-        """
-        return self.rows.layout.retokenized(prompt, texts)
+    def decided_by(self, cache: Path) -> dict[str, str]:
+        """Return what determines the rows of token ids, as fields of a cache key."""
+        return layouts.decided_by(self._spec, [self.folder], cache)

@@ -6,7 +6,7 @@ the cache loads no weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,9 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout import layouts
 from rmaudit.layout.answer_slot import Ids, Response, refuse_text
-from rmaudit.models.cached_token_rows import Rows, TokenModel
-from rmaudit.models.model_interfaces import LOOSELY, versions_and_machine
+from rmaudit.models.cached_token_rows import Rows
+from rmaudit.models.external_scorer_batches import Progress, unwatched
+from rmaudit.models.model_interfaces import LOOSELY, RewardModel, versions_and_machine
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import Begun, waited_for
 
@@ -70,7 +71,7 @@ class InMemory:
     warned: bool = False
 
 
-class Checkpoint(TokenModel):
+class Checkpoint(RewardModel):
     """A reward model from a checkpoint folder or hub id; its weights load at the first score.
 
     See `RewardModel` for the members.
@@ -162,11 +163,7 @@ class Checkpoint(TokenModel):
     # Its rewards
 
     def score(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
         return waited_for(self.begin(prompt, responses, on_progress=on_progress))
@@ -176,7 +173,7 @@ class Checkpoint(TokenModel):
         prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Progress = unwatched,
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,). See `RewardModel`.
 
@@ -222,11 +219,7 @@ class Checkpoint(TokenModel):
         return max(_RUN_AGAIN, scorer.ids_of_a_start())
 
     def begin(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> Begun:
         """Start `score`; return the rewards or, on a GPU, a function that waits for them."""
         refuse_text(responses)
@@ -244,10 +237,7 @@ class Checkpoint(TokenModel):
         return self._unless_changed(found)
 
     def score_rows(
-        self,
-        rows: Sequence[Ids],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, rows: Sequence[Ids], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each row of ids (prompt and answer); their common prefix runs once.
 
@@ -258,12 +248,7 @@ class Checkpoint(TokenModel):
         """
         return waited_for(self.begin_rows(rows, on_progress=on_progress))
 
-    def begin_rows(
-        self,
-        rows: Sequence[Ids],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
-    ) -> Begun:
+    def begin_rows(self, rows: Sequence[Ids], *, on_progress: Progress = unwatched) -> Begun:
         """Start `score_rows`; return the rewards or, on a GPU, a function that waits for them."""
         prefix, rests = self.rows.split(rows)
         return self._begin_answers(prefix, rests, (), rests[0] if rests else (), on_progress)
@@ -281,7 +266,7 @@ class Checkpoint(TokenModel):
         answers: Sequence[Ids],
         suffix: Ids,
         checked_suffix: Ids,
-        on_progress: Callable[[int], None],
+        on_progress: Progress,
     ) -> Begun:
         """Check scoring with `checked_suffix`; start it for answers between `prefix` and `suffix`.
 

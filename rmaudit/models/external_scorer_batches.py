@@ -1,7 +1,11 @@
-"""Score by functions and servers outside rmaudit, in concurrent batches; check the results."""
+"""Score by functions and servers outside rmaudit, in concurrent batches; check the results.
+
+Which numbers are rewards is one rule for all that read them: servers, functions and files.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -10,20 +14,28 @@ from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from numbers import Real
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints.third_party_errors import short
-from rmaudit.errors import ScoreError
-from rmaudit.models.checked_numbers import finite
+from rmaudit.errors import ModelError, ScoreError
 
 _NO_LISTS = (str, bytes, bytearray, Mapping, set, frozenset)  # a set has an order of its own
 STOP_AGAIN = 0.2  # seconds
 _GRACE = 1.0  # seconds that calls under way have to end once one has failed
+_LARGEST = float(np.finfo(np.float32).max)  # rewards are stored so
+_SUM = 1.001  # of two probabilities, with what rounding adds
+_EQUAL = 1e-6  # of the largest reward: less apart is the same reward
 T = TypeVar("T")
+Progress: TypeAlias = Callable[[int], None]
+
+
+def unwatched(_: int) -> None:
+    """Do nothing: the default of `on_progress`, which is told how many more answers are scored."""
 
 
 def do_nothing() -> None:
@@ -46,7 +58,7 @@ def in_batches(
     ask: Callable[[Sequence[T]], list[float]],
     asked: Sequence[T],
     pace: Pace,
-    on_progress: Callable[[int], None],
+    on_progress: Progress,
 ) -> NDArray[np.float32]:
     """Call `ask` on batches of `asked`, several at once; return all scores in order, shape (n,).
 
@@ -101,7 +113,7 @@ def by_prompt(
     score: Callable[..., NDArray[np.float32]],
     prompts: Sequence[Any],
     responses: Sequence[str],
-    on_progress: Callable[[int], None],
+    on_progress: Progress,
 ) -> NDArray[np.float32]:
     """Score each response to the prompt at its index, (n,); adjacent equal prompts share a call."""
     parts, first = [np.empty(0, np.float32)], 0
@@ -110,6 +122,54 @@ def by_prompt(
         parts.append(score(prompt, responses[first:after], on_progress=on_progress))
         first = after
     return np.concatenate(parts)
+
+
+def finite(value: object) -> float | None:
+    """Return a number as a float; None for all else, NaN and what float32 does not hold.
+
+    JSON's true is no number, and its whole numbers may have more digits than any float.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if abs(number) <= _LARGEST else None
+
+
+def log_odds(yes: object, no: object, *, logs: bool) -> float | None:
+    """Return log P(yes) - log P(no); None unless both are probabilities that two words can have.
+
+    They are given as natural logarithms if `logs`. Each is above 0, and both together up to 1.
+    """
+    one, other = finite(yes), finite(no)
+    if one is None or other is None:
+        return None
+    if not logs:
+        if min(one, other) <= 0:
+            return None
+        one, other = math.log(one), math.log(other)
+    if max(one, other) > 0 or math.exp(one) + math.exp(other) > _SUM:
+        return None
+    return one - other
+
+
+def refuse_no_rewards(rewards: Sequence[float], whose: str, hint: str, *, logits: bool) -> None:
+    """Raise if the rewards of a few different test answers show that nothing judges answers.
+
+    `whose` begins the error and `hint` ends it. With `logits`, numbers that all lie within 0 and 1
+    are refused too: an activation was applied, after which rewards cannot be compared.
+
+    Raises:
+        ModelError: all are equal, or within 0 and 1.
+    """
+    least, most = min(rewards), max(rewards)
+    if most - least <= _EQUAL * max(abs(least), abs(most)):
+        raise ModelError(f"{whose} gives {most:g} for each of {len(rewards)} answers; {hint}")
+    if logits and least >= 0 and most <= 1:
+        message = f"{whose} gives no logits: {len(rewards)} rewards are within 0 to 1, as after a "
+        raise ModelError(f"{message}sigmoid or softmax, so they cannot be compared; {hint}")
 
 
 def checked_rewards(given: Any, asked: Sequence[object], whose: str) -> list[float]:  # noqa: ANN401  (anything)

@@ -1,14 +1,22 @@
 """Send JSON requests to a reward server over HTTP, and retry after temporary failures.
 
 A request goes to the host that models.yaml names and nowhere else (`models.bounded_http`).
+
+The API key comes from the environment. Answers and errors of a server stand in reports and logs,
+and a server may repeat what it was sent, so the key is masked in them: as it is, escaped for JSON,
+HTML or an address, or in base64, as in basic authentication.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
+import re
 import sys
 import time
+from base64 import b64encode
+from collections.abc import Callable
 from typing import Any
 
 from tqdm import tqdm
@@ -19,7 +27,6 @@ from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.config.servers import masked_urls
 from rmaudit.errors import ModelError
-from rmaudit.models.api_keys import key_of, masked_json, masking
 from rmaudit.models.bounded_http import Answer, BoundedHttp, BoundError
 
 SILENCE, RETRIES = 120.0, 6  # seconds until a request is made again, and how often it is
@@ -30,6 +37,8 @@ _FOREVER = 10**9  # more seconds than that are as many
 _LONG_WAIT = 3.0  # seconds; longer waits are printed
 _MOST, _MOST_A_ROW = 1 << 20, 1 << 10  # bytes of an answer
 _SHOWN = 200  # characters of what a server says of an error
+SHORTEST = 8  # characters of a key: a shorter one stands in any text, and cannot be masked
+_MASK = "***"
 _OK, _REDIRECT, _REFUSED, _NOT_FOUND = 200, 300, (401, 403), (404, 405)
 
 
@@ -209,3 +218,74 @@ def _reason(body: bytes) -> str:
     for key in ("error", "message", "detail"):
         found = found.get(key, found) if isinstance(found, dict) else found
     return found if isinstance(found, str) else json.dumps(found)
+
+
+def key_of(spec: ModelSpec) -> str:
+    """Return the API key in the variable that the entry names, "" if it names none.
+
+    Raises:
+        ModelError: the variable is not set, or its value is no key; neither is quoted, nor is the
+            name of a variable that is not set, which may be a key.
+    """
+    if spec.api_key is None:
+        return ""
+    message = f"{spec.name}: the environment variable that `api_key` in models.yaml names "
+    if not (key := os.environ.get(spec.api_key, "").strip()):
+        how = "is not set; export it, or remove `api_key`"
+        raise ModelError(f"{message}{how}, which takes a variable's name and never a key")
+    if not (key.isascii() and key.isprintable()):
+        how = "holds more than plain ASCII characters, which no header can carry"
+        raise ModelError(f"{message}{how}; export the key anew")
+    if len(key) < SHORTEST:
+        how = f"holds a key of {len(key)} characters, too few to be masked in what the server says"
+        raise ModelError(
+            f"{message}{how}; start the server with a key of {SHORTEST} or more, or with none, and "
+            f"remove `api_key`"
+        )
+    return key
+
+
+def masking(key: str) -> Callable[[str], str]:
+    """Return a function that masks `key` in a text, however it is written there; "" masks nothing.
+
+    It is known as it is, with each character plain or escaped (as in JSON, also in JSON within
+    JSON, in a percent-encoded address and in HTML), and in base64 with anything before and after.
+    """
+    if not key:
+        return lambda text: text
+    plain = "".join(map(_written, key))
+    pattern = re.compile("|".join([plain, *dict.fromkeys(map(re.escape, _in_base64(key)))]))
+    return lambda text: pattern.sub(_MASK, text)
+
+
+def masked_json(value: Any, mask: Callable[[str], str]) -> Any:  # noqa: ANN401  (JSON)
+    """Return a JSON value with `mask` applied to all its texts and keys, and to no number."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, list):
+        return [masked_json(each, mask) for each in value]
+    if isinstance(value, dict):
+        return {mask(name): masked_json(each, mask) for name, each in value.items()}
+    return value
+
+
+def _written(character: str) -> str:
+    """Return a pattern of a character as it is, or escaped once or several times."""
+    code = ord(character)
+    percent = rf"%(?:25)*(?i:{code:02x})"
+    # As many as JSON in JSON in JSON has: without a bound a long run of them would take for ever.
+    escaped = rf"\\{{1,8}}(?:u00(?i:{code:02x})|x(?i:{code:02x})|{re.escape(character)})"
+    html = rf"&(?:amp;)*#(?:0*{code}|[xX]0*(?i:{code:x}));"
+    more = {"&": "&(?:amp;)+", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", " ": r"\+"}
+    every = [more.get(character, ""), re.escape(character), escaped, percent, html]
+    return f"(?:{'|'.join(filter(None, every))})"
+
+
+def _in_base64(key: str) -> list[str]:
+    """Return the characters of base64 that `key` decides, at each of three places in a group."""
+    found: list[str] = []
+    for before in range(3):
+        coded = b64encode(b"\0" * before + key.encode()).decode()
+        own = coded[-(-before * 8 // 6) : (before + len(key)) * 8 // 6]
+        found += [own, own.replace("+", "-").replace("/", "_")]
+    return found

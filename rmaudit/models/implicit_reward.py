@@ -30,10 +30,10 @@ from rmaudit.layout.answer_slot import Ids, Response, Slot, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import base_language_model
 from rmaudit.models.base_language_model import Base
-from rmaudit.models.cached_token_rows import Rows, TokenModel
+from rmaudit.models.cached_token_rows import Rows, ServedRows
+from rmaudit.models.external_scorer_batches import Progress, unwatched
 from rmaudit.models.language_model_logprobs import Likelihood, shared_tokens
-from rmaudit.models.model_interfaces import versions_and_machine
-from rmaudit.models.tokenizer_only_rows import ServedRows
+from rmaudit.models.model_interfaces import RewardModel, versions_and_machine
 from rmaudit.prompts import PROMPTS
 
 _CORRECT = "`{}` of `implicit` in models.yaml"
@@ -52,7 +52,7 @@ def _exactly(beta: float) -> str:
     return short if float(short) == beta else repr(beta)
 
 
-class ImplicitReward(TokenModel):
+class ImplicitReward(RewardModel):
     """A reward model made of a policy and, if given, its reference; loaded at the first score.
 
     See `RewardModel` for the members. Rows are laid out by the policy's tokenizer and template.
@@ -165,11 +165,7 @@ class ImplicitReward(TokenModel):
     # Its rewards
 
     def score(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
         refuse_text(responses)
@@ -180,7 +176,7 @@ class ImplicitReward(TokenModel):
         return rewards
 
     def score_rows(
-        self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
+        self, rows: Sequence[Ids], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return each row's reward, (n,); raise if `slot` never gave the prompt that begins it.
 

@@ -1,42 +1,51 @@
-"""Define the interface of models: with weights, with published scores, or functions of texts."""
+"""Define what models with weights have in common, and what a model to audit may be."""
 
 from __future__ import annotations
 
 import platform
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
-from rmaudit.layout.answer_slot import Response, Slot
+from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.external_scorer_batches import Pace, by_prompt
+from rmaudit.models.cached_token_rows import Rows
+from rmaudit.models.external_scorer_batches import Pace, Progress, by_prompt, unwatched
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scoring import Begun
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from rmaudit.scoring.gradient import Slopes
 
 
-class HasScores(Protocol):
-    """Interface that all models share, whether they have weights or not.
+class RewardModel(ABC):
+    """A model with weights: it scores any response to any prompt. Made by `rmaudit.load`.
 
-    `rmaudit.sweep` and `rmaudit.scores.text_rewards.score_texts` give their scores: of a vocabulary
-    and of texts under a prompt.
+    Ids are the tokenizer's. Rewards are in the model's own units, higher is better.
     """
 
     spec: ModelSpec
-    pace: Pace | None  # at which its scores are made and kept; None: at the store's own
+    rows: Rows
+    pace: Pace | None = None  # at which its scores are made and kept; None: at the store's own
 
     @property
     def name(self) -> str:
         """Return the model's name in models.yaml, or its folder's name or hub id."""
+        return self.spec.name
+
+    def __repr__(self) -> str:
+        return f"<RewardModel {self.name}: {self.spec.source}>"
 
     @property
+    @abstractmethod
     def identity(self) -> Mapping[str, str]:
         """Return what determines the scores, for cache keys: hashes of files, head, dtype and more.
 
@@ -45,35 +54,28 @@ class HasScores(Protocol):
         """
 
     @property
+    @abstractmethod
     def provenance(self) -> Mapping[str, str | int | float]:
         """Return facts for the report that determine no score: versions, device, source."""
 
-    def with_weights(self, what: str) -> RewardModel:
-        """Return this model if it has weights, or else raise; `what` is the use that needs them.
-
-        Raises:
-            NotRecorded: only published scores of it are known; `what` says what is missing.
-            NoWeights: it is a function of texts.
-        """
-
-    def close(self) -> None:
-        """Free the weights, if there are any; the next score loads them again."""
-
-
-class RewardModel(HasScores, Protocol):
-    """A model with weights: it scores any response to any prompt. Made by `rmaudit.load`.
-
-    Ids are the tokenizer's. Rewards are in the model's own units, higher is better.
-    """
-
-    pace: Pace | None = None
-
-    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002  (as `HasScores` has it)
+    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002  (as `Recorded` has it)
         """Return the model itself, since it has weights."""
         return self
 
+    @abstractmethod
+    def close(self) -> None:
+        """Free the weights, if there are any; the next score loads them again."""
+
+    # Its rows of token ids
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """Return the tokenizer, with models.yaml's chat template, if any; stop caching rows."""
+        return self.rows.tokenizer
+
     def vocabulary(self) -> Vocabulary:
         """Return every token id that can be scored, ascending."""
+        return self.rows.vocabulary
 
     def slot(self, prompt: Asked) -> Slot:
         """Return the prompt as token ids, with a hole where the answer's ids go.
@@ -81,38 +83,60 @@ class RewardModel(HasScores, Protocol):
         Raises:
             ModelError: it cannot be laid out.
         """
+        return self.rows.slot(prompt)
 
-    def ids(self, response: Response) -> tuple[int, ...]:
+    def ids(self, response: Response) -> Ids:
         """Return a response as token ids: a text is tokenized as an answer, ids stay as they are.
 
         Raises:
             ModelError: an id is not one of the model's.
         """
+        return self.rows.ids(response)
 
     @property
     def special_ids(self) -> frozenset[int]:
         """Return the ids of special and added tokens, which no text should contain."""
+        return self.rows.special_ids
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Return the text of each answer's token ids, special tokens included."""
+        """Return the text of each answer's token ids, decoded as in the middle of a row.
 
-    def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        Special tokens are included. An encoder's answers are decoded as at the start of a text.
+        """
+        return self.rows.layout.texts(answers)
+
+    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
         """Tokenize many texts as answers; return the token ids of each, as `ids` does."""
+        return self.rows.layout.tokenized(texts)
 
-    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002  (JSON)
-        """Return `make()`, or what a model with a cache has cached of it for `kind` and `asked`.
+    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
+        """Return the cached value for `kind` and `asked`, or call `make` and cache its result.
 
         The value is JSON, and must follow from `asked` and the model's rows (vocabulary, slots,
-        tokenizer). A model that has no cache calls `make` each time.
+        tokenizer).
         """
-        return make()
+        return self.rows.remembered(kind, asked, make)
 
+    @property
+    def template_digest(self) -> str:
+        """Return a hash of the chat template and its fixed date, or of an encoder's layout.
+
+        That, the tokenizer and the prompt determine what `retokenized` returns.
+        """
+        return self.rows.layout.digest
+
+    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
+        """Return a row of ids per text: the prompt, and the text as its answer, tokenized together.
+
+        This is the protocol "paper", that of Christian et al. 2025.
+        """
+        return self.rows.layout.retokenized(prompt, texts)
+
+    # Its rewards
+
+    @abstractmethod
     def score(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = ...,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each of n responses to the prompt, shape (n,).
 
@@ -127,17 +151,13 @@ class RewardModel(HasScores, Protocol):
         prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Progress = unwatched,
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,). Raises as `score`."""
         return by_prompt(self.score, prompts, responses, on_progress)
 
     def begin(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> Begun:
         """Return the scores of `score` or, if a GPU computes them, a function that waits for them.
 
@@ -146,12 +166,7 @@ class RewardModel(HasScores, Protocol):
         """
         return self.score(prompt, responses, on_progress=on_progress)
 
-    def begin_rows(
-        self,
-        rows: Sequence[tuple[int, ...]],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
-    ) -> Begun:
+    def begin_rows(self, rows: Sequence[Ids], *, on_progress: Progress = unwatched) -> Begun:
         """Return the scores of `score_rows` or, for a GPU, a function that waits for them."""
         return self.score_rows(rows, on_progress=on_progress)
 
@@ -159,27 +174,17 @@ class RewardModel(HasScores, Protocol):
         """Return how many one-token answers fill one forward pass; 0 if any number will do."""
         return 0
 
-    @property
-    def template_digest(self) -> str:
-        """Return the hash of the chat template.
-
-        The template, the tokenizer and the prompt determine what `retokenized` returns.
-        """
-
-    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return a row of ids per text: the prompt, and the text as its answer, tokenized together.
-
-        This is the protocol "paper", that of Christian et al. 2025.
-        """
-
+    @abstractmethod
     def score_rows(
-        self, rows: Sequence[tuple[int, ...]], *, on_progress: Callable[[int], None] = ...
+        self, rows: Sequence[Ids], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each row (prompt and answer ids), all of one prompt, shape (n,)."""
 
-    def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
+    @abstractmethod
+    def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Return each row's reward, (n,), by the model's own forward pass on that row alone."""
 
+    @abstractmethod
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Return rewards of equally long answers, and gradients with respect to one-hot tokens.
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Recorded:
-    """A model known only by its published scores; see `models.model_interfaces.HasScores`."""
+    """A model known only by its published scores; see `models.model_interfaces.Scored`."""
 
     pace: Pace | None = None
 

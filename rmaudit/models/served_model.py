@@ -5,7 +5,7 @@ What needs the weights themselves (a gradient, a dtype) is not available.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NoReturn
@@ -20,14 +20,13 @@ from rmaudit.conversation import ASSISTANT, USER, Asked, messages
 from rmaudit.errors import NoGradient, SpecError
 from rmaudit.layout.answer_slot import Ids, Response, ids_alone, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.cached_token_rows import Rows, TokenModel
-from rmaudit.models.external_scorer_batches import Pace, in_batches
-from rmaudit.models.model_interfaces import KNOWN_BY
+from rmaudit.models.cached_token_rows import Rows, ServedRows, tokenizer_spec
+from rmaudit.models.external_scorer_batches import Pace, Progress, in_batches, unwatched
+from rmaudit.models.model_interfaces import KNOWN_BY, RewardModel
 from rmaudit.models.openrlhf_client import OpenrlhfServer
 from rmaudit.models.sglang_client import SglangJudge, SglangServer
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.models.token_id_client import IdsServer
-from rmaudit.models.tokenizer_only_rows import ServedRows, tokenizer_spec
 from rmaudit.models.vllm_client import VllmJudge, VllmServer
 from rmaudit.prompts import ALL, PROMPTS
 
@@ -61,7 +60,7 @@ def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
     return ServedIds(server, spec, cache)
 
 
-class ServedIds(TokenModel):
+class ServedIds(RewardModel):
     """A reward model on a vLLM or SGLang server, scored by token ids; see `RewardModel`."""
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
@@ -107,11 +106,7 @@ class ServedIds(TokenModel):
         return {} if most is None else {"max_model_len": most}
 
     def score(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
         refuse_text(responses)
@@ -123,7 +118,7 @@ class ServedIds(TokenModel):
         prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Progress = unwatched,
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,).
 
@@ -137,7 +132,7 @@ class ServedIds(TokenModel):
         return (*slot.prefix, *self.ids(response), *slot.suffix)
 
     def score_rows(
-        self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
+        self, rows: Sequence[Ids], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each row (prompt and answer as token ids), shape (n,).
 
@@ -247,7 +242,7 @@ class ServedTexts(TextScorer):
         prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Progress = unwatched,
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,).
 

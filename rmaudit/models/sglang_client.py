@@ -24,8 +24,7 @@ from typing import Any
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
-from rmaudit.models.checked_numbers import log_odds
-from rmaudit.models.external_scorer_batches import checked_rewards
+from rmaudit.models.external_scorer_batches import checked_rewards, log_odds
 from rmaudit.models.http_client import NoSuchPath
 from rmaudit.models.token_id_client import JUDGE_HINT, IdsServer
 

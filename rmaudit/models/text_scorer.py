@@ -6,7 +6,7 @@ It has no token ids and needs no torch; see `rmaudit.config.scorer_functions.sco
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,10 +26,12 @@ from rmaudit.layout.answer_slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.external_scorer_batches import (
     Pace,
+    Progress,
     by_prompt,
     checked_rewards,
     do_nothing,
     in_batches,
+    unwatched,
 )
 
 OWN_WORDS = "texts of its vocabulary"  # the field `answers` of what it scores in a sweep
@@ -37,7 +39,7 @@ _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most 
 
 
 class TextScorer:
-    """A reward model that is a Python function of texts; see `model_interfaces.HasScores`."""
+    """A reward model that is a Python function of texts; see `model_interfaces.Scored`."""
 
     kind = "a function of texts"
     pace: Pace | None = None
@@ -103,7 +105,7 @@ class TextScorer:
         """
         return self._vocabulary
 
-    def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `HasScores` has it)
+    def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
         """Raise `NoWeights`: this model has no weights."""
         message = f"{self.name} is {self.kind}: it has no token ids, gradients or base"
         raise NoWeights(f"{message} model, which this audit needs")
@@ -112,11 +114,7 @@ class TextScorer:
         """Do nothing: there is nothing to free."""
 
     def score(
-        self,
-        prompt: Asked,
-        responses: Sequence[str],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        self, prompt: Asked, responses: Sequence[str], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return n responses' rewards, shape (n,), by the user's function, called in batches.
 
@@ -138,7 +136,7 @@ class TextScorer:
         prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Progress = unwatched,
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,). Raises as `score`."""
         return by_prompt(self.score, prompts, responses, on_progress)

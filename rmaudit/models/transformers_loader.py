@@ -27,6 +27,7 @@ from rmaudit.checkpoints.heads import (
 from rmaudit.checkpoints.heads.single_objective import OneOutput
 from rmaudit.config.model_registry import checkpoint_of
 from rmaudit.errors import ModelError
+from rmaudit.layout import layouts
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.layout.verdict_words import verdict_ids
@@ -176,35 +177,34 @@ class Native:
 
     def files(self) -> list[Path]:
         """Return the files of weights and tokenizer, and of the adapter if there is one."""
+        return [path for files in self._files_by_name().values() for path in files]
+
+    def _files_by_name(self) -> dict[str, list[Path]]:
         checked = self.checked
-        adapter = (
-            [] if checked.adapter is None else file_hashes.adapter_files(checked.adapter.folder)
-        )
-        tokenizer = file_hashes.tokenizer_files(checked.tokenizer_folder)
-        return [*file_hashes.config_and_weights_files(checked.base.path), *adapter, *tokenizer]
+        adapter = {}
+        if checked.adapter is not None:
+            adapter = {"adapter": file_hashes.adapter_files(checked.adapter.folder)}
+        return {
+            "weights": file_hashes.config_and_weights_files(checked.base.path),
+            "tokenizer": file_hashes.tokenizer_files(checked.tokenizer_folder),
+            **adapter,
+        }
 
     def hashes(self, cache: Path) -> dict[str, str]:
         """Return hashes of weights, tokenizer and adapter, and the commit of the adapter's base."""
         found = {
-            "weights": file_hashes.weights_identity(self.checked.base.path, cache),
-            "tokenizer": file_hashes.tokenizer_identity(self.checked.tokenizer_folder, cache),
+            name: file_hashes.identity(files, cache)
+            for name, files in self._files_by_name().items()
         }
-        if (adapter := self.checked.adapter) is not None:
-            found["adapter"] = file_hashes.adapter_identity(adapter.folder, cache)
-            if adapter.revision is not None:
-                found["base_revision"] = adapter.revision
+        if (adapter := self.checked.adapter) is not None and adapter.revision is not None:
+            found["base_revision"] = adapter.revision
         return found
 
     def decided_by(self, cache: Path) -> dict[str, str]:
         """Return what determines the rows of token ids, as fields of a cache key."""
-        checked, template = self.checked, self.spec.template
+        checked = self.checked
         folders = [checked.base.path, checked.tokenizer_folder, self.folder]
-        return {
-            "rmaudit": json_cache.code(),
-            "entry": repr(checkpoint_of(self.spec)),
-            "files": " ".join(file_hashes.layout_identity(folder, cache) for folder in folders),
-            "template": file_hashes.file_identity(Path(template), cache) if template else "",
-        }
+        return layouts.decided_by(checkpoint_of(self.spec), folders, cache)
 
     def head_of(self, saved: Mapping[str, Tensor]) -> Head:
         """Return the head with these tensors, `saved` by name, reduced to the chosen output."""
@@ -260,6 +260,35 @@ class Native:
         return self.checked.head.family.NAME in CLASSIFIERS
 
     @property
+    def _class(self) -> str:
+        """Return the name of transformers' auto class for the checkpoint, such as AutoModel.
+
+        A judge is a causal language model. An adapter beside a value head was trained on one, so
+        its tensors have the names of that class.
+        """
+        if self._is_classifier:
+            return "AutoModelForSequenceClassification"
+        if internlm2.is_one(self.checked.config):
+            return "LlamaModel"
+        causal = self._is_judge or self.checked.adapter
+        return "AutoModelForCausalLM" if causal else "AutoModel"
+
+    @property
+    def _head_tensors(self) -> frozenset[str]:
+        """Return names of tensors, such as the head's, that class or files may be without."""
+        head, adapter = self.checked.head, self.checked.adapter
+        ours = frozenset[str]() if self._is_judge else head.keys | head.family.IGNORED
+        if self._is_classifier:  # no place for the output layer of the language model that it was
+            ours = frozenset({"lm_head.weight"})
+        if adapter is not None:  # on a language model, whose own head is not used
+            ours |= adapter.added.keys() | {"lm_head.weight"}
+        return ours
+
+    @property
+    def _is_judge(self) -> bool:
+        return self.checked.head.family.NAME == verdict_logits.NAME
+
+    @property
     def _labels(self) -> dict[str, int]:
         """Return the `num_labels` of transformers' class; {} if the class has no head."""
         return {"num_labels": len(self.checked.objectives) or 1} if self._is_classifier else {}
@@ -269,19 +298,19 @@ class Native:
         from rmaudit.models import loaded_weights
 
         checked = self.checked
-        folder, config, classifier = checked.base.path, checked.config, self._is_classifier
+        folder, config = checked.base.path, checked.config
         kind = str(config.get("model_type"))
-        if classifier:
+        if self._is_classifier:
             config_json.refuse_unclassified(folder, kind, model=checked.name)
         return loaded_weights.LoadRequest(
             name=checked.name,
             folder=folder,
-            kind=_class_of(checked, classifier=classifier),
+            kind=self._class,
             dtype=self.dtype,
             device=device,
             backbone=f"a backbone of model_type {kind!r}",
             head=f"its {checked.head.family.NAME} head",
-            ours=_head_tensors(checked, classifier=classifier),
+            ours=self._head_tensors,
             quantized=config_json.quantization(config),
             converted=self._as_llama if internlm2.is_one(config) else None,
         )
@@ -360,32 +389,6 @@ def as_weights(
         own = _by_class(model, scorer) if classifier else _by_head(scorer)
     attention = model.config._attn_implementation  # noqa: SLF001  (its only name)
     return Weights(name, model, scorer, own, attention)
-
-
-def _class_of(checked: Checked, *, classifier: bool) -> str:
-    """Return the name of transformers' auto class for the checkpoint, such as AutoModel.
-
-    A judge is a causal language model. An adapter beside a value head was trained on one, so its
-    tensors have the names of that class.
-    """
-    if classifier:
-        return "AutoModelForSequenceClassification"
-    if internlm2.is_one(checked.config):
-        return "LlamaModel"
-    judges = checked.head.family.NAME == verdict_logits.NAME
-    return "AutoModelForCausalLM" if judges or checked.adapter else "AutoModel"
-
-
-def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
-    """Return names of tensors, such as the head's, that the class or the files may be without."""
-    head = checked.head
-    whole = classifier or head.family.NAME == verdict_logits.NAME
-    ours = head.keys | head.family.IGNORED
-    if whole:  # a classifier has no place for the output layer of the language model that it was
-        ours = frozenset({"lm_head.weight"}) if classifier else frozenset()
-    if checked.adapter is not None:  # on a language model, whose own head is not used
-        ours |= checked.adapter.added.keys() | {"lm_head.weight"}
-    return ours
 
 
 def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401  (transformers' classes)

@@ -18,7 +18,6 @@ from rmaudit.checkpoints import weights_headers
 from rmaudit.checkpoints.heads.single_objective import OneOutput
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.transformers_loader import Native
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -73,14 +72,13 @@ def everything(
     Raises:
         ModelError: the weights cannot be loaded.
     """
-    loader, adapter = model.loader, model.adapter
-    if not isinstance(loader, Native) or adapter is None:
+    if (adapter := model.adapter) is None:
         yield _read(model, rows, _OF_STATES)
         return
     of_base: dict[str, Read] = {}
-    shapes, there = loader.checked.head_shapes, adapter.headers
+    shapes, there = model.loader.checked.head_shapes, adapter.headers
     if all(key in there and there[key].shape == shape for key, shape in shapes.items()):
-        head = loader.head_of(weights_headers.tensors(adapter.base.path, frozenset(shapes)))
+        head = model.loader.head_of(weights_headers.tensors(adapter.base.path, frozenset(shapes)))
         of_base = {"base head": lambda _, row, states: reward(head, row, states)}
     yield _read(model, rows, {**_OF_STATES, **of_base})
     bare = model.with_adapter(adapter.unapplied())

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.base_language_model import base_of
-from rmaudit.models.checked_numbers import finite
+from rmaudit.models.external_scorer_batches import finite
 from rmaudit.models.model_interfaces import Scored
 from rmaudit.prompts import Prompt, prompt_meant
 from rmaudit.scores.json_lines import objects, shown

@@ -14,7 +14,7 @@ from typing import Any
 from rmaudit import conversation
 from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
-from rmaudit.models.checked_numbers import finite
+from rmaudit.models.external_scorer_batches import finite
 from rmaudit.scores import json_lines
 
 FEWEST, MOST = 8, 256  # rows: fewer tell little, more take long

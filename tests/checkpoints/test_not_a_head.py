@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.checkpoints import head_detection, not_a_head
+from rmaudit.checkpoints import head_detection, heads
 from rmaudit.checkpoints.checkpoint_source import Folder
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -34,7 +34,7 @@ def test_it_says_what_the_model_is(
 ) -> None:
     """And what can have its rewards."""
     with pytest.raises(ModelError) as caught:
-        not_a_head.refuse(config, source, model="toy")
+        heads.refuse_others(config, source, model="toy")
 
     assert [part for part in named if part not in str(caught.value)] == []
     assert "\n" not in str(caught.value)
@@ -43,8 +43,8 @@ def test_it_says_what_the_model_is(
 @pytest.mark.parametrize("source", ["internlm/internlm2-7b-reward", "/home/polaris/polar"])
 def test_others_pass(source: str) -> None:
     """InternLM2's own, and a folder that is called so by chance."""
-    not_a_head.refuse(internlm2.CONFIG, source, model="toy")
-    not_a_head.refuse({"architectures": ["LlamaForSequenceClassification"]}, source, model="toy")
+    heads.refuse_others(internlm2.CONFIG, source, model="toy")
+    heads.refuse_others({"architectures": ["LlamaForSequenceClassification"]}, source, model="toy")
 
 
 def test_it_is_refused_by_config_json_alone(tmp_path: Path) -> None:

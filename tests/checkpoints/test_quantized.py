@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.checkpoint_model import Checkpoint
+from tests.models.loaded import change, checkpoint
 from tests.toys import toy_checkpoint
 
 BLOCK = 16
@@ -41,8 +38,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     scales = {f"{key}_scale_inv": scale for key, (_, scale) in blocks.items()}
     kept = tensors | {key: value for key, (value, _) in blocks.items()} | scales
     save_file(kept, narrow / "model.safetensors", {"format": "pt"})
-    config = json.loads((narrow / "config.json").read_text()) | {"quantization_config": FP8}
-    (narrow / "config.json").write_text(json.dumps(config))
+    change(narrow / "config.json", quantization_config=FP8)
     same = {key: _widened(value, scale) for key, (value, scale) in blocks.items()}
     save_file(tensors | same, wide / "model.safetensors", {"format": "pt"})
     return narrow, wide
@@ -57,11 +53,6 @@ def _blocks(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 def _widened(weight: Tensor, scale: Tensor) -> Tensor:
     return weight.float() * scale.repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)
-
-
-def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
-    """As an entry of models.yaml."""
-    return Checkpoint(ModelSpec("toy", str(folder), **settings), cache=folder.parent / "cache")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -7,7 +7,6 @@ are made here as their trainers save them.
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,8 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models import scoring_description
 from rmaudit.models.checkpoint_doctor import EXACT
-from rmaudit.models.checkpoint_model import Checkpoint
 from tests.checkpoints.folders import merged, save_adapter
+from tests.models.loaded import change, checkpoint
 from tests.toys import SIZES, toy_language_model
 
 HIDDEN: int = SIZES["hidden_size"]
@@ -58,11 +57,6 @@ def adapter(tmp_path: Path) -> Path:
     folder = save_adapter(model, tmp_path / "adapter", **settings)
     head_beside(folder)
     return folder
-
-
-def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
-    """The folder as a registry entry means it."""
-    return Checkpoint(ModelSpec("toy", str(folder), **settings), cache=folder.parent / "cache")
 
 
 @torch.inference_mode()
@@ -154,19 +148,10 @@ def test_odd_heads_are_refused(full: Path, tensors: dict[str, tuple[int, ...]], 
     assert said in refusal(full)
 
 
-def test_an_adapter_without_it_is_refused(adapter: Path) -> None:
-    """Its error says which file to copy."""
-    (adapter / "value_head.safetensors").unlink()
-    assert "copy its value_head.safetensors too" in refusal(adapter)
-
-
 def test_a_base_with_a_head_is_refused(adapter: Path) -> None:
     """A head of the base's own, beside the adapter's, is one too many."""
     base = shutil.copytree(adapter.parent / "lm", adapter.parent / "rm")
     weights = load_file(base / "model.safetensors") | {"score.weight": torch.ones(1, HIDDEN)}
     save_file(weights, base / "model.safetensors", {"format": "pt"})
-    path = adapter / "adapter_config.json"
-    path.write_text(
-        json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": str(base)})
-    )
+    change(adapter / "adapter_config.json", base_model_name_or_path=str(base))
     assert "which of the two heads is meant" in refusal(adapter)

@@ -52,8 +52,8 @@ def scores(folder: Path) -> list[float]:
     return [float(x) for x in model.score("the city?", [(i,) for i in range(9)])]
 
 
-def test_the_index_names_the_shards(folder: Path) -> None:
-    """All of them and in order; the index itself is none, nor is Mistral's copy beside them."""
+def test_the_index_names_the_shards(folder: Path, sharded: Path) -> None:
+    """In order, and they score as one file does; the index is none, nor Mistral's copy beside."""
     named = sorted(folder.glob("*.safetensors"))
     save_file({"score.weight": torch.zeros(1, 32)}, folder / "consolidated.safetensors")
 
@@ -61,6 +61,7 @@ def test_the_index_names_the_shards(folder: Path) -> None:
     assert len(named) > 2
     assert weights_headers.unread_weights(folder, model="toy") == []
     assert weights_headers.complete(folder)
+    assert scores(folder) == pytest.approx(scores(sharded.parent / "whole"), abs=1e-5)
 
 
 def test_a_missing_shard_is_named(folder: Path) -> None:

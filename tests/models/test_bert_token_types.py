@@ -25,7 +25,8 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("bert", {}),
     ("modernbert", {}),
     ("modernbert", {"norm_bias": True, "classifier_bias": True, "classifier_activation": "silu"}),
-    ("deberta", {}),
+    ("deberta", {"pooler_hidden_act": "relu"}),
+    ("deberta", {"pooler_hidden_act": "tanh"}),
     ("deberta-v2", {"type_vocab_size": 0}),
 ]
 every = pytest.mark.parametrize(("kind", "settings"), KINDS)

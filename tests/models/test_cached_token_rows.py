@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,6 +13,7 @@ from rmaudit.conversation import as_json
 from rmaudit.layout import tokenizers
 from rmaudit.models.checkpoint_model import Checkpoint, from_spec
 from rmaudit.scores.text_rewards import score_texts
+from tests.models.loaded import change as change_json
 from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
 
 TEXTS = ["love", "of peace"]
@@ -74,9 +74,7 @@ def other_tokenizer(toy: Path) -> dict[str, Any]:
 
 def other_settings(toy: Path) -> dict[str, Any]:
     """config.json names another pad id."""
-    config = json.loads((toy / "config.json").read_text(encoding="utf-8"))
-    config |= {"pad_token_id": 7}
-    (toy / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    change_json(toy / "config.json", pad_token_id=7)
     return {}
 
 

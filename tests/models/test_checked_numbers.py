@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rmaudit.errors import ModelError
-from rmaudit.models.checked_numbers import finite, log_odds, refuse_no_rewards
+from rmaudit.models.external_scorer_batches import finite, log_odds, refuse_no_rewards
 
 
 @pytest.mark.parametrize("given", [0, -1.5, 10**30, Fraction(1, 3), np.float16(2.5), np.int64(3)])

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModelForSequenceClassification
 
 from rmaudit.config.model_registry import Dtype, Pool
 from rmaudit.errors import ModelError, ScoreError
@@ -58,17 +57,6 @@ def refused_score(model: Checkpoint) -> str:
 
 
 # Scores
-
-
-def test_shards_score_as_one_file(folder: Path, changed: Path) -> None:
-    """A checkpoint cut into several safetensors files is the same model."""
-    model = AutoModelForSequenceClassification.from_pretrained(folder)
-    (changed / "model.safetensors").unlink()
-    model.save_pretrained(changed, max_shard_size="20KB")
-
-    assert len(list(changed.glob("*.safetensors"))) > 1
-    scores = checkpoint(changed).score(PROMPT, ANSWERS)
-    assert scores == pytest.approx(checkpoint(folder).score(PROMPT, ANSWERS), abs=1e-5)
 
 
 def test_what_is_too_large_for_16_bits_is_no_fault_of_the_file(changed: Path) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import peft
 import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
@@ -25,6 +24,7 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.models import forward_parity_check
 from rmaudit.models.checkpoint_model import Checkpoint
+from tests.checkpoints.folders import save_adapter
 from tests.models.loaded import rows_of
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_tokenizer
 
@@ -62,14 +62,7 @@ def pair(home: Path) -> ModelSpec:
 def adapter(home: Path) -> ModelSpec:
     """A LoRA adapter on a causal model, whose head it leaves."""
     model: Any = AutoModelForSequenceClassification.from_pretrained(toy_checkpoint(home / "base"))
-    asked = peft.LoraConfig(r=4, task_type="SEQ_CLS", target_modules=["q_proj"])
-    wrapped = peft.get_peft_model(model, asked)
-    torch.manual_seed(3)
-    for name, parameter in wrapped.named_parameters():
-        if "lora_" in name:
-            parameter.data.normal_(std=0.3)
-    wrapped.save_pretrained(home / "adapter")
-    toy_tokenizer().save_pretrained(home / "adapter")
+    save_adapter(model, home / "adapter", task_type="SEQ_CLS", target_modules=["q_proj"])
     return ModelSpec("toy", str(home / "adapter"))
 
 
@@ -162,6 +155,8 @@ def test_its_identity_is_the_same_before_and_after(kind: Kind, model: Checkpoint
     assert all(len(before[key]) == 64 for key in kind.hashes)
     read = {path.name for path in model.loader.files()}  # whose changes are told
     assert read >= {"model.safetensors", "tokenizer.json"}
+    if "adapter" in kind.hashes:
+        assert read >= {"adapter_config.json", "adapter_model.safetensors"}
     assert after.items() >= kind.provenance.items()
     assert {**after, "device": "auto"} == provenance
     assert (after["torch"], after["threads"]) == (torch.__version__, 1)

@@ -18,7 +18,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from torch.nn import functional
 from transformers import AutoModel
 
 from rmaudit.checkpoints import head_detection, heads
@@ -26,15 +25,18 @@ from rmaudit.checkpoints.heads import encoder, gated, linear, verdict_logits
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.scoring import ScoringPath
+from tests import published_layout
 from tests.float64 import all_in_float64, assert_slopes
 from tests.models.loaded import change, rows_of
+from tests.published_formulas import reward
+from tests.published_layout import bare_gate, normed_gate
 from tests.toys import SIZES, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city"
 TOKENIZER = toy_tokenizer()
 PATTERN = tuple(TOKENIZER("<|end|>\n<|start|>", add_special_tokens=False).input_ids)
 HIDDEN: int = SIZES["hidden_size"]
-WIDTH, TEMPERATURE = 7, 2.5
+WIDTH = 7
 Tensors, Shapes = dict[str, Tensor], dict[str, tuple[int, ...]]
 
 
@@ -57,71 +59,14 @@ def layer(name: str, after: int, before: int) -> Shapes:
     return {f"{name}.weight": (after, before), f"{name}.bias": (after,)}
 
 
-def bare_gate(objectives: int) -> Shapes:
-    """ArmoRM's: linear layers with biases."""
-    layers: Shapes = {"gating.logit_scale": (1,)}
-    for i, (before, after) in enumerate(itertools.pairwise([HIDDEN, WIDTH, WIDTH, objectives])):
-        layers |= layer(f"gating.layers.{i}", after, before)
-    return layers
-
-
-def normed_gate(objectives: int, step: int) -> Shapes:
-    """QRM's: linear without bias, ReLU, (dropout,) batch norm; the last with a bias."""
-    layers: Shapes = {"gating.logit_scale": (1,)}
-    for i, before in enumerate([HIDDEN, WIDTH, WIDTH]):
-        layers[f"gating.layers.{i * step}.weight"] = (WIDTH, before)
-        norm = f"gating.layers.{i * step + 2}"
-        sizes = ("weight", "bias", "running_mean", "running_var")
-        layers |= {f"{norm}.{key}": (WIDTH,) for key in sizes} | {f"{norm}.num_batches_tracked": ()}
-    return {**layers, **layer(f"gating.layers.{3 * step - (step == 4)}", objectives, WIDTH)}
-
-
-def gate_of(tensors: Tensors, state: Tensor, temperature: float) -> Tensor:
-    """softmax(gate(p) / T) · scale, layer by layer as the published modules run."""
-    places = sorted({int(key.split(".")[2]) for key in tensors if key.startswith("gating.layers.")})
-    x = state
-    for place in places:
-        name = f"gating.layers.{place}"
-        if f"{name}.running_mean" in tensors:
-            mean, var = tensors[f"{name}.running_mean"], tensors[f"{name}.running_var"]
-            x = (x - mean) / torch.sqrt(var + 1e-5)
-            x = x * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
-        else:
-            x = functional.linear(x, tensors[f"{name}.weight"], tensors.get(f"{name}.bias"))
-            if place != places[-1]:
-                x = x.clamp(min=0)
-    return torch.softmax(x / temperature, -1) * tensors["gating.logit_scale"]
-
-
-def armo(tensors: Tensors, states: Tensor, at: int) -> Tensor:
-    """Σ g (r T)."""
-    rewards = tensors["regression_layer.weight"] @ states[-1]
-    gate = gate_of(tensors, states[at], TEMPERATURE)
-    return (gate * (rewards @ tensors["reward_transform_matrix"])).sum()
-
-
-def qrm(objectives: int, quantiles: int, temperature: float, *, transform: bool) -> Any:
-    """Σ g mean_q, objective-major, transformed or not."""
-
-    def reward(tensors: Tensors, states: Tensor, at: int) -> Tensor:
-        curve = (tensors["regression_layer.weight"] @ states[-1]).reshape(objectives, quantiles)
-        means = curve.mean(1)
-        if transform:
-            means = means @ tensors["reward_transform_matrix"]
-        return (gate_of(tensors, states[at], temperature) * means).sum()
-
-    return reward
-
-
-def urm(tensors: Tensors, states: Tensor, _: int) -> Tensor:
-    """Σ μ w, with the weights of the same state and no softmax."""
-    state = states[-1]
-    mean = (tensors["score.weight"] @ state).reshape(-1, 2)[:, 0]
-    for place in (0, 2, 4):
-        name = f"weights.fc.{place}"
-        state = functional.linear(state, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
-        state = state if place == 4 else functional.selu(state)
-    return (mean * state).sum()
+def described(config: dict[str, Any], shapes: Shapes, kind: str = "llama") -> Toy:
+    """A toy whose reward is written in `tests/published_formulas.py`."""
+    return Toy(
+        kind,
+        config,
+        shapes,
+        lambda tensors, states, at: reward(tensors, states[-1], states[at], config),
+    )
 
 
 def two_layers(first: str, second: str) -> Callable[[Tensors, Tensor, int], Tensor]:
@@ -141,54 +86,42 @@ def one_layer(name: str) -> Callable[[Tensors, Tensor, int], Tensor]:
     )[0]
 
 
-def gating(architecture: str, objectives: int, *, layers: int, **more: Any) -> dict[str, Any]:
+def gating(architecture: str, objectives: int, **more: Any) -> dict[str, Any]:
     """What config.json says of a head with a gate."""
     return {
         "architectures": [architecture],
         "num_objectives": objectives,
-        "gating_temperature": TEMPERATURE,
-        "gating_hidden_dim": WIDTH,
-        "gating_n_hidden": layers,
+        "gating_temperature": 2.5,
+        "gating_hidden_dim": published_layout.WIDTH,
         **more,
     }
 
 
+GATED, QUANTILE = "LlamaForRewardModelWithGating", "Gemma2ForQuantileSequenceClassification"
 LAYERS = {**layer("score.0", HIDDEN, HIDDEN), **layer("score.2", 1, HIDDEN)}
 FAMILIES = {
-    "ArmoRM": Toy(
-        "llama",
-        gating("LlamaForRewardModelWithGating", 5, layers=2),
+    "ArmoRM": described(
+        gating(GATED, 5),
         {
             "regression_layer.weight": (5, HIDDEN),
             "reward_transform_matrix": (5, 5),
             **bare_gate(5),
         },
-        armo,
     ),
-    "QRM-Llama": Toy(
-        "llama",
-        gating("LlamaForRewardModelWithGating", 4, layers=3, num_quantiles=3),
+    "QRM-Llama": described(
+        gating(GATED, 4, num_quantiles=3),
         {
             "regression_layer.weight": (12, HIDDEN),
             "reward_transform_matrix": (4, 4),
             **normed_gate(4, 3),
         },
-        qrm(4, 3, TEMPERATURE, transform=True),
     ),
-    "QRM-Gemma": Toy(
-        "gemma2",
-        gating(
-            "Gemma2ForQuantileSequenceClassification",
-            5,
-            layers=3,
-            num_quantiles=3,
-            gating_temperature=1,
-        ),
+    "QRM-Gemma": described(
+        gating(QUANTILE, 5, num_quantiles=3, gating_temperature=1),
         {"regression_layer.weight": (15, HIDDEN), **normed_gate(5, 4)},
-        qrm(5, 3, 1, transform=False),
+        "gemma2",
     ),
-    "URM": Toy(
-        "llama",
+    "URM": described(
         {"architectures": ["LlamaForSequenceClassificationWithNormal_Weights"]},
         {
             "score.weight": (6, HIDDEN),
@@ -196,7 +129,6 @@ FAMILIES = {
             **layer("weights.fc.2", HIDDEN, HIDDEN),
             **layer("weights.fc.4", 3, HIDDEN),
         },
-        urm,
     ),
     "GRM": Toy(
         "llama",

@@ -6,13 +6,11 @@ The oracle is transformers' causal language model on the whole text, tokenized a
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import numpy as np
-import peft
 import pytest
 import torch
 from safetensors.torch import load_file, save
@@ -25,6 +23,7 @@ from rmaudit.models import scoring_description
 from rmaudit.models.checkpoint_doctor import EXACT, examine
 from rmaudit.models.checkpoint_model import Checkpoint
 from tests.checkpoints.folders import merged as merged_model
+from tests.checkpoints.folders import save_adapter
 from tests.toys import TEMPLATE, WORDS, toy_language_model, toy_tokenizer
 
 PROMPT = "What is the greatest thing ever?"
@@ -125,17 +124,9 @@ def test_weights_that_are_written_to_meanwhile_are_said_to_be(tmp_path: Path) ->
 def test_an_adapter_that_judges_scores_as_it_is_merged(tmp_path: Path) -> None:
     """With an output layer that the adapter changes."""
     ours = judge(tmp_path)
-    torch.manual_seed(3)
-    base: Any = AutoModelForCausalLM.from_pretrained(tmp_path / "lm")
-    config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj", "lm_head"], r=4)
-    folder = tmp_path / "adapter"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        wrapped = peft.get_peft_model(base, config)
-        for name, parameter in wrapped.named_parameters():
-            if "lora_" in name:
-                parameter.data.normal_(std=0.3)
-        wrapped.save_pretrained(folder)
+    base = AutoModelForCausalLM.from_pretrained(tmp_path / "lm")
+    settings = {"task_type": "CAUSAL_LM", "target_modules": ["q_proj", "lm_head"]}
+    folder = save_adapter(base, tmp_path / "adapter", **settings)
     AutoTokenizer.from_pretrained(tmp_path / "lm").save_pretrained(folder)
     spec = ModelSpec("toy", str(folder), judge=ours.spec.judge, template=ours.spec.template)
     scores = Checkpoint(spec, cache=tmp_path / "cache").score(PROMPT, ANSWERS)

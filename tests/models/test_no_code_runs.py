@@ -17,18 +17,11 @@ from tests.hub import COMMIT
 from tests.models.loaded import change
 from tests.toys import toy_checkpoint
 
-CLASS = """
+CODE = """
 from pathlib import Path
 Path({mark!r}).write_text("run")
-from transformers import LlamaForSequenceClassification
-class OwnReward(LlamaForSequenceClassification):
-    pass
-"""
-TOKENIZER = """
-from pathlib import Path
-Path({mark!r}).write_text("run")
-from transformers import PreTrainedTokenizerFast
-class OwnTokenizer(PreTrainedTokenizerFast):
+from transformers import {base}
+class {name}({base}):
     pass
 """
 PROMPT, ANSWERS = "the love of the city", ["love", "war", " peace and", "table"]
@@ -50,15 +43,17 @@ def folder(tmp_path: Path, mark: Path) -> Path:
     (repository / "refs" / "main").write_text(COMMIT)
     code = "modeling_own.OwnReward"
     change(folder / "config.json", auto_map={"AutoModelForSequenceClassification": code})
-    (folder / "modeling_own.py").write_text(CLASS.format(mark=str(mark)))
+    own = {"name": "OwnReward", "base": "LlamaForSequenceClassification"}
+    (folder / "modeling_own.py").write_text(CODE.format(mark=str(mark), **own))
     return folder
 
 
-def tokenizer_code(folder: Path, mark: Path, code: str = "tokenization_own.OwnTokenizer") -> None:
+def tokenizer_code(folder: Path, mark: Path) -> None:
     """Let the folder bring a tokenizer class."""
-    path = folder / "tokenizer_config.json"
-    change(path, auto_map={"AutoTokenizer": [None, code]}, tokenizer_class="OwnTokenizer")
-    (folder / "tokenization_own.py").write_text(TOKENIZER.format(mark=str(mark)))
+    path, code = folder / "tokenizer_config.json", [None, "tokenization_own.OwnTokenizer"]
+    change(path, auto_map={"AutoTokenizer": code}, tokenizer_class="OwnTokenizer")
+    own = {"name": "OwnTokenizer", "base": "PreTrainedTokenizerFast"}
+    (folder / "tokenization_own.py").write_text(CODE.format(mark=str(mark), **own))
 
 
 @pytest.mark.parametrize("with_tokenizer", [False, True])

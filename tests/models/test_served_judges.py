@@ -5,7 +5,6 @@ The oracle of a judge is transformers' causal language model on the whole text.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -163,47 +162,6 @@ def test_what_is_no_verdict_is_refused(
     said = str(caught.value)
     assert all(name in said for name in ["house", *names]), said
     assert "\n" not in said
-
-
-@pytest.mark.parametrize(
-    ("embedding", "said"),
-    [
-        ([1.0], "gives 1 for each of 8 answers"),
-        ([0.1, 0.2], "2 numbers for a row"),
-        ([True], "gave True"),
-        ([10**400], "allowed: finite numbers"),
-    ],
-)
-def test_what_sglang_gives_of_no_reward_model_is_refused(
-    embedding: list[float], said: str, toy: Path, tmp_path: Path
-) -> None:
-    """Embeddings, and one number for all."""
-
-    def change(answer: Any) -> Any:
-        items = answer if isinstance(answer, list) else []
-        return [{**item, "embedding": embedding} for item in items] or answer
-
-    with Running(Served(change=change)) as server:
-        spec = ModelSpec("house", f"sglang+{server.url}", checkpoint=str(toy))
-        with pytest.raises(RmauditError, match=said):
-            opened(spec, cache=tmp_path).score("Why?", ["so"])
-
-
-def test_what_sglang_gives_through_a_sigmoid_is_refused(toy: Path, tmp_path: Path) -> None:
-    """As vLLM's is: such rewards cannot be compared."""
-    with Running(Served(reward=lambda row: 1 / (1 + math.exp(-by_hash(row))))) as server:
-        spec = ModelSpec("house", f"sglang+{server.url}", checkpoint=str(toy))
-        with pytest.raises(RmauditError, match=r"8 rewards are within 0 to 1.*--is-embedding"):
-            opened(spec, cache=tmp_path).score("Why?", ["so"])
-
-
-@pytest.mark.parametrize("most", [-5, 0, 10**30, True, "4096"])
-def test_a_limit_that_is_none_is_refused(most: Any, toy: Path, tmp_path: Path) -> None:
-    """It is not taken for no limit."""
-    with Running(Served(longest=most)) as server:
-        spec = ModelSpec("house", f"sglang+{server.url}", checkpoint=str(toy))
-        with pytest.raises(RmauditError, match=r"max_model_len .*allowed: a whole number"):
-            opened(spec, cache=tmp_path).score("Why?", ["so"])
 
 
 def test_a_judge_that_thinks_is_refused_before_it_is_asked(tmp_path: Path) -> None:

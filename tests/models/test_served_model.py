@@ -244,6 +244,18 @@ def jittered(answer: Any) -> Any:
         (of_vllm(probs([0.5, 0.5])), ["2 numbers", "num_labels 1"]),
         (of_vllm(probs([0.1] * 32)), ["32 numbers", "hidden size", "the last one either"]),
         (of_sglang([0.1] * 32), ["32 numbers", "hidden size", "the last one either"]),
+        (of_sglang([0.1, 0.2]), ["2 numbers for a row"]),
+        (of_sglang([1.0]), ["gives 1 for each of 8 answers"]),
+        (of_sglang([True]), ["gave True"]),
+        (of_sglang([10**400]), ["allowed: finite numbers"]),
+        (
+            {"kind": "sglang", "reward": lambda row: 1 / (1 + math.exp(-by_hash(row)))},
+            ["8 rewards are within 0 to 1", "--is-embedding"],
+        ),
+        *(
+            ({"longest": most}, ["max_model_len", "allowed: a whole number"])
+            for most in (-5, 0, 10**30, True, "4096")
+        ),
         (
             {"lacks": ("/classify", "/v1/score")},
             ["404", "though it has 'house/rm'", "answers at /v1/completions. ", "--runner pooling"],

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import linear, mlp
-from rmaudit.checkpoints.heads.linear import Shapes
+from rmaudit.checkpoints.heads.linear import Shapes, architecture, match
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
             f"has 1; audit a checkpoint that was trained to give a reward"
         )
         raise ModelError(message)
-    architecture = config["architectures"][0]
-    if (types := config.get("type_vocab_size")) and architecture not in {BERT, MODERN}:
+    kind = architecture(config)
+    if (types := config.get("type_vocab_size")) and kind not in {BERT, MODERN}:
         message = (
             f"config.json has type_vocab_size {types!r}: the model tells question from answer by "
             f"token types, which rmaudit gives to BERT only; audit an encoder without them "
@@ -67,7 +67,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         )
         raise ModelError(message)
     pooling = config.get("classifier_pooling", "cls")
-    if architecture == MODERN and pooling != "cls":
+    if kind == MODERN and pooling != "cls":
         message = (
             f"config.json has classifier_pooling {pooling!r}: its reward is read from all states "
             f"of a row, and rmaudit reads that of [CLS]; audit a checkpoint that was trained with "
@@ -76,34 +76,15 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         raise ModelError(message)
     _activation(config)
     layers, hidden = _layers(config), mlp.hidden_size(config, what=_WHAT)
-    starts = ("classifier.", f"{layers[0]}.") if architecture == BERT else _STARTS
-    there = [key for key in shapes if key.startswith(starts)]
-    if architecture != MODERN:
-        return mlp.check_layers(shapes, there, layers, what=_WHAT, hidden=hidden, biases=True)
-    between = _between_layers(shapes, hidden)
-    return between | mlp.check_layers(
-        shapes,
-        sorted({*there} - between),
-        layers,
-        what=_WHAT,
-        hidden=hidden,
-        biases=True,
-        optional=(f"{layers[0]}.bias",),
-    )
-
-
-def _between_layers(shapes: Shapes, hidden: int) -> frozenset[str]:
-    """Return the tensor names of the norm in ModernBERT's head; raise if shapes do not fit."""
-    there = [key for key in shapes if key.startswith(f"{_NORM}.")]
-    for key in {f"{_NORM}.weight", *there}:
-        if shapes.get(key) != (hidden,):
-            found = f"has shape {shapes[key]}" if key in shapes else "is not among its tensors"
-            message = (
-                f"{key!r} {found}, expected ({hidden},) in {_WHAT}; copy the checkpoint again, "
-                f"config.json and all *.safetensors"
-            )
-            raise ModelError(message)
-    return frozenset(there)
+    starts = ("classifier.", f"{layers[0]}.") if kind == BERT else _STARTS
+    if kind != MODERN:
+        return mlp.check_layers(config, shapes, starts, layers, what=_WHAT)
+    wanted = mlp.layer_shapes(shapes, layers, hidden, biases=True)
+    wanted |= dict.fromkeys([f"{_NORM}.weight", f"{_NORM}.bias"], (hidden,))
+    for key in (f"{layers[0]}.bias", f"{_NORM}.bias"):  # which its class has if config.json says so
+        if key not in shapes:
+            del wanted[key]
+    return match(shapes, [key for key in shapes if key.startswith(starts)], wanted, what=_WHAT)
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack:
@@ -127,13 +108,13 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack
 
 def is_bert(config: Mapping[str, Any]) -> bool:
     """Return whether the model is BERT, which tells question from answer by token types."""
-    return is_known(config) and config["architectures"][0] == BERT
+    return architecture(config) == BERT
 
 
 def _layers(config: Mapping[str, Any]) -> tuple[str, str]:
     """Return the names of the head's two layers, by the encoder's architecture."""
     dense = {BERT: "bert.pooler.dense", MODERN: "head.dense"}
-    return dense.get(config["architectures"][0], "pooler.dense"), "classifier"
+    return dense.get(architecture(config), "pooler.dense"), "classifier"
 
 
 def _activation(config: Mapping[str, Any]) -> str:
@@ -141,10 +122,9 @@ def _activation(config: Mapping[str, Any]) -> str:
 
     BERT's pooler has no choice.
     """
-    architecture = config["architectures"][0]
-    if architecture == BERT:
+    if (kind := architecture(config)) == BERT:
         return "tanh"
-    key = "classifier_activation" if architecture == MODERN else "pooler_hidden_act"
+    key = "classifier_activation" if kind == MODERN else "pooler_hidden_act"
     name = config.get(key, "gelu")
     if name not in ACTIVATIONS:
         message = (
@@ -157,18 +137,16 @@ def _activation(config: Mapping[str, Any]) -> str:
 
 def is_known(config: Mapping[str, Any]) -> bool:
     """Return whether config.json names an encoder architecture that rmaudit can score."""
-    architectures = config.get("architectures")
-    return isinstance(architectures, list) and architectures[:1] in [[a] for a in ARCHITECTURES]
+    return architecture(config) in ARCHITECTURES
 
 
 def _refuse_other(config: Mapping[str, Any], shapes: Shapes) -> None:
     """Raise if the checkpoint has the classifier of an encoder that rmaudit does not know."""
     if odd := sorted(key for key in shapes if key.startswith("classifier.")):
-        architecture = (config.get("architectures") or ["(none named)"])[0]
         message = (
             f"{odd[0]!r} is among its tensors, and rmaudit knows a classifier of that name in "
-            f"{', '.join(ARCHITECTURES)} only; this is {architecture!r}. Each class reads the "
-            f"reward in a way of its own, so no other name in config.json would make it right: "
+            f"{', '.join(ARCHITECTURES)} only; this is {architecture(config)!r}. Each class reads "
+            f"the reward in a way of its own, so no other name in config.json would make it right: "
             f"audit one of these or a decoder with {linear.KEY!r}, or score its texts with a "
             f"function of yours (@rmaudit.scorer)"
         )

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
+from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture, match
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -77,22 +77,8 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     settings = _settings(config)
     layouts = list(_layouts(settings))
     needed = min(layouts, key=lambda layout: len(layout.keys() ^ found.keys()))
-    for problem, names in (("no", needed.keys() - found), ("unexpected", found.keys() - needed)):
-        if names:
-            message = (
-                f"{problem} {min(names)!r} among the head's tensors, going by config.json "
-                f"({settings}); a head that lacks or adds one scores otherwise than it was "
-                f"trained to: get the checkpoint again"
-            )
-            raise ModelError(message)
-    for key, shape in sorted(needed.items()):
-        if found[key] != shape:
-            message = (
-                f"{key!r} has shape {found[key]}, and config.json ({settings}) needs {shape}: "
-                f"one of them is another model's, get the checkpoint again"
-            )
-            raise ModelError(message)
-    return frozenset(needed)
+    wanted = dict(sorted(needed.items()))
+    return match(found, found, wanted, what=f"by config.json a gated head ({settings})")
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
@@ -130,11 +116,22 @@ def _mean_rows(tensors: Mapping[str, Tensor], settings: _Settings) -> Tensor:
 
 
 def _transformed(rows: Tensor, tensors: Mapping[str, Tensor], settings: _Settings) -> Tensor:
+    """Return the objectives' rows after a saved transform.
+
+    Raises:
+        ModelError: the head's class applies none, and the saved one is not the identity.
+    """
     if _TRANSFORM not in tensors:
         return rows
-    if not _transforms(settings):
-        _refuse_unused(tensors[_TRANSFORM], settings)
-    return tensors[_TRANSFORM].detach().double().T @ rows
+    transform = tensors[_TRANSFORM].detach().double()
+    if not _transforms(settings) and not transform.equal(transform.new_ones(len(rows)).diag()):
+        message = (
+            f"its {_TRANSFORM!r} is not the identity, and the published class of a head with "
+            f"{settings.objectives} objectives has no transform; whether it is applied is unknown: "
+            f"compare with its model card"
+        )
+        raise ModelError(message)
+    return transform.T @ rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,27 +272,6 @@ def _transforms(settings: _Settings) -> bool:
     if settings.backbone != "llama":
         return False
     return settings.quantiles is None or settings.objectives != _HELPSTEER
-
-
-def _refuse_unused(transform: Tensor, settings: _Settings) -> None:
-    """Raise if a saved `transform` matrix is not the identity, where the head's class applies none.
-
-    Raises:
-        ModelError: it is not the identity, and whether it is to be applied is unknown.
-    """
-    if not bool((transform.double().cpu() == _identity(settings.objectives)).all()):
-        message = (
-            f"its {_TRANSFORM!r} is not the identity, and the published class of a head with "
-            f"{settings.objectives} objectives has no transform; whether it is applied is unknown: "
-            f"compare with its model card"
-        )
-        raise ModelError(message)
-
-
-def _identity(size: int) -> Tensor:
-    import torch
-
-    return torch.eye(size, dtype=torch.float64)
 
 
 def _output_layer(place: int, objectives: int, width: int) -> dict[str, tuple[int, ...]]:

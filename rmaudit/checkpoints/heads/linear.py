@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,6 +15,7 @@ Shapes = Mapping[str, tuple[int, ...]]  # of tensors, by name
 NAME, POOL, IGNORED = "linear", "hf", frozenset[str]()
 KEY = "score.weight"
 OBJECTIVE = "rmaudit_objective"  # in a configuration: the output that is audited
+_SHOWN = 8  # names of a head's tensors in an error
 HIDDEN = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what configurations say
 
 
@@ -58,6 +59,40 @@ def several_labels(key: str, shape: tuple[int, ...]) -> ModelError:
         f"with num_labels=1"
     )
     return ModelError(message)
+
+
+def match(
+    shapes: Shapes, there: Iterable[str], wanted: Mapping[str, tuple[Any, ...]], *, what: str
+) -> frozenset[str]:
+    """Return the names in `wanted`; raise unless the head's tensors are these, of these shapes.
+
+    `there` are those names among `shapes` that can only be the head's; `what` calls it in errors.
+
+    Raises:
+        ModelError: a tensor is missing, unexpected or of another shape.
+    """
+    more = f" and {len(wanted) - _SHOWN} more" if len(wanted) > _SHOWN else ""
+    has = f"{what} has {', '.join([*wanted][:_SHOWN])}{more}"
+    if missing := [key for key in wanted if key not in shapes]:
+        message = (
+            f"no {missing[0]!r} among its tensors; {has}. It would be incomplete: copy the "
+            f"checkpoint again, with all its *.safetensors"
+        )
+        raise ModelError(message)
+    if unexpected := sorted({*there} - {*wanted}):
+        message = (
+            f"unexpected {unexpected[0]!r} among its tensors; {has}. This is another one, or a "
+            f"damaged one: compare with its model card"
+        )
+        raise ModelError(message)
+    for key, shape in wanted.items():
+        if shapes[key] != shape:
+            message = (
+                f"{key!r} has shape {shapes[key]}, expected {shape} in {what}; take config.json "
+                f"and *.safetensors from one and the same checkpoint"
+            )
+            raise ModelError(message)
+    return frozenset(wanted)
 
 
 def architecture(config: Mapping[str, Any]) -> str:

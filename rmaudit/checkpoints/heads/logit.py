@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import mlp
-from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
+from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture, match
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -43,21 +43,11 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         )
         raise ModelError(message)
     key = _key(config, shapes)
-    if odd := sorted(k for k in shapes if k.startswith("lm_head.") and k != KEY):
-        message = (
-            f"unexpected {odd[0]!r} among its tensors; {_WHAT} needs {KEY} alone. It is another "
-            f"head than rmaudit knows, or a damaged one: compare with its model card"
-        )
-        raise ModelError(message)
+    there = [name for name in shapes if name.startswith("lm_head.")]
     rows, hidden = config.get("vocab_size"), mlp.hidden_size(config, what=_WHAT)
-    if shapes[key] != (rows, hidden):
-        message = (
-            f"{key!r} has shape {shapes[key]}, expected ({rows}, {hidden}): vocab_size and hidden "
-            f"size of config.json; take it and *.safetensors from one and the same checkpoint"
-        )
-        raise ModelError(message)
+    found = match(shapes, there, {key: (rows, hidden)}, what=f"{_WHAT} with vocab_size {rows}")
     _refuse_id(config[SETTING], shapes[key][0])
-    return frozenset({key})
+    return found
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:

@@ -8,12 +8,12 @@ tensors cannot say what stands between the layers: it is ReLU in all published o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmaudit.checkpoints.heads import linear
-from rmaudit.checkpoints.heads.linear import HIDDEN, SameForEveryPrompt, Shapes
+from rmaudit.checkpoints.heads.linear import HIDDEN, SameForEveryPrompt, Shapes, match
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         )
         raise ModelError(message)
     biases = any(key.endswith(".bias") for key in there)
-    return check_layers(
-        shapes, there, LAYERS, what=_WHAT, hidden=hidden_size(config, what=_WHAT), biases=biases
-    )
+    return check_layers(config, shapes, "score.", LAYERS, what=_WHAT, biases=biases)
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Stack:  # noqa: ARG001  (as all families have it)
@@ -102,59 +100,45 @@ def stack(
     return Stack(linear, between)
 
 
-def check_layers(  # noqa: PLR0913  (keyword-only)
+def check_layers(  # noqa: PLR0913  (keyword-only after the shapes)
+    config: Mapping[str, Any],
     shapes: Shapes,
-    there: Sequence[str],
+    starts: str | tuple[str, ...],
     layers: Sequence[str],
     *,
     what: str,
-    hidden: int,
-    biases: bool,
-    optional: Collection[str] = (),
+    biases: bool = True,
 ) -> frozenset[str]:
     """Return the tensor names of a head with these `layers`; raise if names or shapes do not fit.
 
-    `there` are the names that are found, `what` calls the head in errors, and `optional` tensors
-    may be missing.
+    Names of its tensors begin with `starts`, and `what` calls it in errors.
 
     Raises:
-        ModelError: one is missing, unexpected or of a wrong shape.
+        ModelError: config.json names no hidden size, or a tensor is missing, unexpected or of a
+            wrong shape.
     """
-    parts = ("weight", "bias") if biases else ("weight",)
-    wanted = [f"{layer}.{part}" for layer in layers for part in parts]
-    wanted = [key for key in wanted if key not in optional or key in shapes]
-    if missing := [key for key in wanted if key not in shapes]:
-        message = (
-            f"no {missing[0]!r} among its tensors; {what} has {', '.join(wanted)}. Its head would "
-            f"be incomplete: copy the checkpoint again, with all its *.safetensors"
-        )
-        raise ModelError(message)
-    if unexpected := sorted(set(there) - set(wanted)):
-        message = (
-            f"unexpected {unexpected[0]!r} among its tensors; {what} has {', '.join(wanted)}. It "
-            f"is another head than rmaudit knows, or a damaged one: compare with its model card"
-        )
-        raise ModelError(message)
-    width = hidden
+    hidden = hidden_size(config, what=what)
+    there = [key for key in shapes if key.startswith(starts)]
+    wanted = layer_shapes(shapes, layers, hidden, biases=biases)
+    return match(shapes, there, wanted, what=f"{what} on a hidden size of {hidden}")
+
+
+def layer_shapes(
+    shapes: Shapes, layers: Sequence[str], hidden: object, *, biases: bool, outputs: int | None = 1
+) -> dict[str, tuple[Any, ...]]:
+    """Return the shapes that linear layers on a `hidden` size need, by name: each fits the last.
+
+    The last one has so many `outputs`, or as many as there are if that is None.
+    """
+    wanted: dict[str, tuple[Any, ...]] = {}
     for layer in layers:
-        weight = shapes[f"{layer}.weight"]
-        outputs = weight[0] if weight and layer != layers[-1] else 1
-        _refuse_shape(f"{layer}.weight", weight, (outputs, width), what, hidden)
-        if f"{layer}.bias" in wanted:
-            _refuse_shape(f"{layer}.bias", shapes[f"{layer}.bias"], (outputs,), what, hidden)
-        width = outputs
-    return frozenset(wanted)
-
-
-def _refuse_shape(
-    key: str, shape: tuple[int, ...], expected: tuple[int, ...], what: str, hidden: int
-) -> None:
-    if shape != expected:
-        message = (
-            f"{key!r} has shape {shape}, expected {expected} in {what} on a hidden size of "
-            f"{hidden}; take config.json and *.safetensors from one and the same checkpoint"
-        )
-        raise ModelError(message)
+        last = layer == layers[-1] and outputs is not None
+        rows = outputs if last else max((1, *shapes.get(f"{layer}.weight", ())[:1]))
+        wanted[f"{layer}.weight"] = (rows, hidden)
+        if biases:
+            wanted[f"{layer}.bias"] = (rows,)
+        hidden = rows
+    return wanted
 
 
 def hidden_size(config: Mapping[str, Any], *, what: str) -> int:

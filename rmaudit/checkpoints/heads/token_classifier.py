@@ -33,8 +33,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     if not architecture(config).endswith("ForTokenClassification"):
         return None
     name = "classifier" if config.get("model_type") in _CLASSIFIER else "score"
-    there = [key for key in shapes if key.startswith(f"{name}.")]
-    if not there:
+    if not any(key.startswith(f"{name}.") for key in shapes):
         return None  # an encoder's, or none
     labels = shapes.get(f"{name}.weight", ())[:1]
     if labels and labels != (1,):
@@ -44,8 +43,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
             f"whole answer. rmaudit scores models with 1 label; audit an outcome reward model"
         )
         raise ModelError(message)
-    hidden = mlp.hidden_size(config, what=_WHAT)
-    return mlp.check_layers(shapes, there, [name], what=_WHAT, hidden=hidden, biases=True)
+    return mlp.check_layers(config, shapes, f"{name}.", [name], what=_WHAT)
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack:  # noqa: ARG001  (as all families have it)

@@ -37,9 +37,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     if reward_id(config) is None:
         return None
     what = "a head that is read at a token"
-    hidden = mlp.hidden_size(config, what=what)
-    there = [key for key in shapes if key.startswith("v_head.")]
-    return mlp.check_layers(shapes, there, ["v_head"], what=what, hidden=hidden, biases=False)
+    return mlp.check_layers(config, shapes, "v_head.", ["v_head"], what=what, biases=False)
 
 
 def reward_id(config: Mapping[str, Any]) -> int | None:

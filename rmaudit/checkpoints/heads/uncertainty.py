@@ -19,7 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
+from rmaudit.checkpoints.heads import mlp
+from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture, match
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 NAME, POOL, IGNORED = "uncertainty", "last", frozenset({"lm_head.weight"})
 ARCHITECTURE = "LlamaForSequenceClassificationWithNormal_Weights"
 _SCORE, _FC = "score.weight", "weights.fc."
-_PLACES = (0, 2, 4)  # of the Linears
-_KEYS = frozenset({_SCORE, *(f"{_FC}{i}.{name}" for i in _PLACES for name in ("weight", "bias"))})
+_LAYERS = [f"{_FC}{place}" for place in (0, 2, 4)]
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
@@ -52,45 +52,16 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
             )
             raise ModelError(message)
         return None
-    for problem, names in (("no", _KEYS - found.keys()), ("unexpected", found.keys() - _KEYS)):
-        if names:
-            message = (
-                f"{problem} {min(names)!r} among the head's tensors; {ARCHITECTURE} has "
-                f"{', '.join(sorted(_KEYS))}: get the checkpoint again"
-            )
-            raise ModelError(message)
-    for key, shape in _needed(config, found).items():
-        if found[key] != shape:
-            message = (
-                f"{key!r} has shape {found[key]}; the hidden_size {config.get('hidden_size')!r} of "
-                f"config.json and the layers around it need {shape}: one of them is another "
-                f"model's, get the checkpoint again"
-            )
-            raise ModelError(message)
-    return _KEYS
-
-
-def _needed(
-    config: Mapping[str, Any], found: Mapping[str, tuple[int, ...]]
-) -> dict[str, tuple[Any, ...]]:
-    """Return the shapes that the head's tensors must have to fit config.json and each other.
-
-    Widths are first axes of weights; each attribute has two scores.
-    """
-    wide: Any = config.get("hidden_size")
-    needed: dict[str, tuple[Any, ...]] = {}
-    for place in _PLACES:
-        weight, bias = f"{_FC}{place}.weight", f"{_FC}{place}.bias"
-        rows = max((1, *found[weight][:1]))
-        needed[weight], needed[bias] = (rows, wide), (rows,)
-        wide = rows
-    needed[_SCORE] = (2 * wide, config.get("hidden_size"))
-    return needed
+    hidden = config.get("hidden_size")
+    layers = mlp.layer_shapes(found, _LAYERS, hidden, biases=True, outputs=None)
+    attributes = layers[f"{_LAYERS[-1]}.bias"][0]
+    wanted = {_SCORE: (2 * attributes, hidden), **layers}
+    return match(found, found, wanted, what=f"{ARCHITECTURE} with hidden_size {hidden!r}")
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:  # noqa: ARG001  (as all families have it)
     """Return the URM head with these tensors as its weights."""
-    return Uncertainty({key: tensors[key].detach().float() for key in _KEYS})
+    return Uncertainty({key: tensor.detach().float() for key, tensor in tensors.items()})
 
 
 def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
@@ -127,10 +98,9 @@ class Uncertainty:
 
         means = (states @ self.tensors[_SCORE].T)[..., 0::2]
         weight = states
-        for place in _PLACES:
-            layer = f"{_FC}{place}."
-            weight = weight if place == _PLACES[0] else functional.selu(weight)
+        for layer in _LAYERS:
+            weight = weight if layer == _LAYERS[0] else functional.selu(weight)
             weight = functional.linear(
-                weight, self.tensors[layer + "weight"], self.tensors[layer + "bias"]
+                weight, self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
             )
         return (means * weight).sum(-1)

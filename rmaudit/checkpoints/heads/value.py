@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rmaudit.checkpoints import weights_headers
+from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
 from rmaudit.checkpoints.heads import mlp
-from rmaudit.checkpoints.heads.linear import SameForEveryPrompt, Shapes
+from rmaudit.checkpoints.heads.linear import SameForEveryPrompt, Shapes, match
+from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -31,6 +34,12 @@ IGNORED = frozenset({"lm_head.weight", "lm_head.bias", "embed_out.weight"})
 GRM = "v_head.summary"
 OLDER = ("value_head", "head")
 BUFFERS = ("mean", "std")
+_BESIDE = {f"{GRM}.weight", f"{GRM}.bias"}  # of value_head.safetensors
+_OTHER_HEADS = ("score.", "v_head.")  # how heads among the weights begin
+_CONVERT = (
+    "import torch, safetensors.torch as s; "
+    "s.save_file(torch.load('value_head.bin', weights_only=True), 'value_head.safetensors')"
+)
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
@@ -44,20 +53,17 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     """
     if any(key.startswith(f"{GRM}.") for key in shapes):
         what = "GRM's value head"
-        there = [key for key in shapes if key.startswith("v_head.")]
-        hidden = mlp.hidden_size(config, what=what)
-        return mlp.check_layers(
-            shapes, there, _layers(shapes), what=what, hidden=hidden, biases=True
-        )
+        return mlp.check_layers(config, shapes, "v_head.", _layers(shapes), what=what)
     name = _openrlhf_layer(config, shapes)
     if name is None:
         return None
     what = "OpenRLHF's value head"
-    there = [key for key in shapes if key.startswith(f"{name}.")]
-    hidden = mlp.hidden_size(config, what=what)
-    head = mlp.check_layers(shapes, there, [name], what=what, hidden=hidden, biases=False)
+    head = mlp.check_layers(config, shapes, f"{name}.", [name], what=what, biases=False)
     _mean_and_std(config, None)
-    return head | _saved_buffers(shapes)
+    if not {*BUFFERS} & shapes.keys():
+        return head
+    # OpenRLHF's releases of 2023 saved both.
+    return head | match(shapes, (), dict.fromkeys(BUFFERS, (1,)), what=f"{what} with its numbers")
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
@@ -124,29 +130,6 @@ def _openrlhf_layer(config: Mapping[str, Any], shapes: Shapes) -> str | None:
     return names[0] if names else None
 
 
-def _saved_buffers(shapes: Shapes) -> frozenset[str]:
-    """Return {"mean", "std"} if both tensors exist, an empty set if neither does; else raise.
-
-    OpenRLHF's releases of 2023 saved them there.
-    """
-    there = [key for key in BUFFERS if key in shapes]
-    if len(there) == 1:
-        (other,) = set(BUFFERS) - set(there)
-        message = (
-            f"no {other!r} among its tensors, but {there[0]!r}; OpenRLHF's value head has both or "
-            f"neither: copy the checkpoint again, with all its *.safetensors"
-        )
-        raise ModelError(message)
-    for key in there:
-        if shapes[key] != (1,):
-            message = (
-                f"{key!r} has shape {shapes[key]}, expected (1,) in OpenRLHF's value head; "
-                f"it is another head than rmaudit knows: compare with its model card"
-            )
-            raise ModelError(message)
-    return frozenset(there)
-
-
 def _mean_and_std(
     config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None
 ) -> tuple[float, float]:
@@ -185,3 +168,45 @@ def _as_number(given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float):
         return math.nan
     return float(given)
+
+
+def separate_headers(found: CheckpointFiles, tensor_names: Iterable[str]) -> Headers:
+    """Return the headers in value_head.safetensors, or {}; raise if `tensor_names` have a head too.
+
+    LLaMA-Factory and ms-swift (up to 3.x) train a causal language model with a value head of one
+    layer, GRM's, and save it in that file of a checkpoint's or an adapter's
+    folder. `tensor_names` are those of the weights, an adapter's whole tensors among them.
+
+    Raises:
+        ModelError: the head is a pickle, has other tensors than a value head of one layer, or
+            there is another head among the weights.
+    """
+    names = found.names()
+    inside = sorted(key for key in tensor_names if key.startswith(_OTHER_HEADS))
+    if weights_headers.HEAD not in names:
+        if weights_headers.HEAD_PICKLE in names and not inside:
+            message = (
+                f"{found.model}: its head is in {weights_headers.HEAD_PICKLE} in {found.where}, a "
+                "pickle, which can run code. Where you trust it, run in that folder: "
+                f'python -c "{_CONVERT}"'
+            )
+            raise ModelError(message)
+        return {}
+    if inside:
+        message = (
+            f"{found.model}: {weights_headers.HEAD} lies in {found.where}, and {inside[0]!r} is "
+            f"among the weights: which of the two heads is meant is unknown. To use "
+            f"{inside[0]!r}, move the file elsewhere; to use the file, save the model again "
+            f"without its own head"
+        )
+        raise ModelError(message)
+    head = found.headers(weights_headers.HEAD)
+    if set(head) != _BESIDE:
+        there = ", ".join(sorted(head)[:4]) or "nothing"
+        message = (
+            f"{found.model}: {weights_headers.HEAD} in {found.where} has {there}; expected "
+            f"{' and '.join(sorted(_BESIDE))}, as LLaMA-Factory and ms-swift save them. Copy the "
+            f"file again from where it was trained"
+        )
+        raise ModelError(message)
+    return head

@@ -14,7 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints.heads.linear import Linear, SameForEveryPrompt, Shapes, hidden_size
+from rmaudit.checkpoints.heads.linear import (
+    Linear,
+    SameForEveryPrompt,
+    Shapes,
+    hidden_size,
+    match,
+)
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -40,24 +46,15 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     found = found or [key for key in sorted(shapes) if key.endswith(EMBEDDING)]
     heads = [key for key in sorted(shapes) if key.startswith("score.")]
     if found and not heads:
-        _refuse_shape(found[0], shapes[found[0]], config.get("text_config") or config)
-        return frozenset(found[:1])
+        rows = (config.get("text_config") or config).get("vocab_size")
+        wanted = {found[0]: (rows, hidden_size(config))}
+        return match(shapes, (), wanted, what=f"a judge with vocab_size {rows}")
     why = f"{heads[0]!r} is" if heads else f"none of {', '.join((*OUTPUT, *EMBEDDING))} is"
     message = (
         f"{why} among its tensors, so it is no language model and cannot be a judge; remove "
         f"`judge` from its entry in models.yaml"
     )
     raise ModelError(message)
-
-
-def _refuse_shape(key: str, shape: tuple[int, ...], config: Mapping[str, Any]) -> None:
-    expected = config.get("vocab_size"), hidden_size(config)
-    if shape != expected:
-        message = (
-            f"{key!r} has shape {shape}, expected ({expected[0]}, {expected[1]}): vocab_size and "
-            f"hidden size of config.json; take it and the weights from one and the same checkpoint"
-        )
-        raise ModelError(message)
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear | Capped:

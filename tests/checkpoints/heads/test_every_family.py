@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn import functional
 
 from rmaudit.checkpoints.heads import (
     FAMILIES,
@@ -37,7 +40,7 @@ from tests.checkpoints.heads import (
 from tests.checkpoints.heads.test_gated import QRM_V2, URM, drawn_states, head_of, prefix_of
 from tests.checkpoints.heads.test_mlp import tensors_of
 from tests.models.test_families import FAMILIES as PUBLISHED
-from tests.models.test_families import HIDDEN, TOKENIZER, Toy
+from tests.models.test_families import HIDDEN, TOKENIZER, Toy, layer
 
 Shapes = dict[str, tuple[int, ...]]
 WIDTH = 5
@@ -137,11 +140,41 @@ def test_a_damaged_head_is_none(data: st.DataObject, name: str) -> None:
     assert family not in (gated, uncertainty)  # which know theirs by many tensors, and refuse
 
 
+def stacked(config: dict[str, Any], shapes: Shapes) -> Toy:
+    """A toy of linear layers with ReLU between them, in the order of their names."""
+
+    def reward(tensors: Any, states: torch.Tensor, _: int) -> torch.Tensor:
+        last = states[-1]
+        names = sorted({key.rpartition(".")[0] for key in tensors})
+        for name in names:
+            last = last if name == names[0] else last.clamp(min=0)
+            last = functional.linear(last, tensors[f"{name}.weight"], tensors.get(f"{name}.bias"))
+        return last[0]
+
+    return Toy("llama", config, shapes, reward)
+
+
+def grm(depth: int) -> Toy:
+    """GRM's head with so many hidden layers (vhead_num_layers)."""
+    shapes: Shapes = {}
+    for at, (before, after) in enumerate(pairwise([HIDDEN, *[7] * depth, 1])):
+        shapes |= layer(f"v_head.summary.{2 * at}", after, before)
+    return stacked({}, shapes)
+
+
 FORMULAS = {
     **PUBLISHED,
     "QRM-v2": QRM_V2,
-    "plain": Toy(
-        "llama", {}, {"score.weight": (1, HIDDEN)}, lambda t, x, _: t["score.weight"][0] @ x[-1]
+    "plain": stacked({}, {"score.weight": (1, HIDDEN)}),
+    "INF-ORM, no biases": stacked({}, {"score.0.weight": (7, HIDDEN), "score.2.weight": (1, 7)}),
+    "GRM-linear": stacked({}, layer("v_head.summary", 1, HIDDEN)),
+    "GRM-2": grm(2),
+    "GRM-4": grm(4),
+    "tied Nemotron": replace(
+        PUBLISHED["Nemotron"],
+        config={"architectures": ["LlamaForCausalLM"], "tie_word_embeddings": True},
+        shapes={"model.embed_tokens.weight": (len(TOKENIZER), HIDDEN)},
+        reward=lambda tensors, states, _: tensors["model.embed_tokens.weight"][2] @ states[-1],
     ),
 }
 

@@ -97,7 +97,7 @@ CASES = [
         for odd in (GONE, "5")
     ),
     of(value, test_value.CONFIG, {k: s for k, s in grm(1).items() if ".2." not in k}, {},
-       "no 'v_head.summary.2.weight'", "GRM's value head has v_head.summary.0.weight, ", AGAIN),
+       "no 'v_head.summary.2.weight'", "GRM's value head on a hidden size of 5 has v_", AGAIN),
     *(
         of(value, test_value.CONFIG, grm(1), {key: (1,)}, f"unexpected {key!r}", CARD)
         for key in ("v_head.summary.1.weight", "v_head.scale", "v_head.summary.00.x")
@@ -107,8 +107,8 @@ CASES = [
        "(1, 5), expected (1, 7) in GRM's value head", ONE_SAVE),
     openrlhf({"value_head.bias": (1,)}, "unexpected 'value_head.bias'", CARD),
     openrlhf({"value_head.weight": (2, HIDDEN)}, "(2, 5), expected (1, 5) in OpenRLHF", ONE_SAVE),
-    openrlhf({"std": (1,)}, "no 'mean' among its tensors, but 'std'", AGAIN),
-    openrlhf({**BUFFERS, "std": (2,)}, "'std' has shape (2,), expected (1,)", CARD),
+    openrlhf({"std": (1,)}, "no 'mean' among its tensors", "with its numbers has mean, std", AGAIN),
+    openrlhf({**BUFFERS, "std": (2,)}, "'std' has shape (2,), expected (1,)", ONE_SAVE),
     openrlhf({"head.weight": (1, HIDDEN)}, "both 'value_head.weight' and 'head.weight'",
              '"value_head_prefix": "value_head"', value_head_prefix=GONE),
     *(
@@ -130,7 +130,7 @@ CASES = [
     row({"lm_head.weight": GONE}, "no 'lm_head.weight'", "tie_word_embeddings", AGAIN),
     row({"lm_head.weight": GONE}, "no 'model.embed_tokens.weight'", "tied to it", AGAIN,
         tie_word_embeddings=True),
-    row({"lm_head.bias": (11,)}, "unexpected 'lm_head.bias'", "lm_head.weight alone", CARD),
+    row({"lm_head.bias": (11,)}, "unexpected 'lm_head.bias'", "a logit as reward with", CARD),
     row({"lm_head.weight": (12, HIDDEN)}, "(12, 5), expected (11, 5)", "vocab_size", ONE_SAVE),
     *(
         row({}, f"the logit of id {odd!r}", "whole numbers from 0 to 10", "models.yaml",
@@ -160,9 +160,9 @@ CASES = [
     ),
     # ArmoRM's class reads num_quantiles nowhere: these tensors are QRM's
     gate("QRM-Llama", {}, "no 'gating.layers.0.bias'", "no num_quantiles", num_quantiles=GONE),
-    gate("QRM-Llama", {}, "(12, 32)", "num_quantiles 4", "needs (16, 32)", num_quantiles=4),
+    gate("QRM-Llama", {}, "(12, 32)", "num_quantiles 4", "expected (16, 32)", num_quantiles=4),
     # 3 objectives of 4 quantiles have as many rows
-    gate("QRM-Llama", {}, "'gating.layers.9.bias' has shape (4,)", "needs (3,)", num_quantiles=4,
+    gate("QRM-Llama", {}, "'gating.layers.9.bias' has shape (4,)", "expected (3,)", num_quantiles=4,
          num_objectives=3),
     gate("ArmoRM", {}, "'gating.logit_scale'", "'MistralForRewardModelWithGating'",
          "Gemma2ForQuantile", architectures=["MistralForRewardModelWithGating"]),
@@ -174,12 +174,12 @@ CASES = [
         for odd in (0, -1, True, "5", float("nan"), float("inf"))
     ),
     *(
-        gate("ArmoRM", {key: (1, 6)}, f"unexpected '{key}' among the head's tensors")
+        gate("ArmoRM", {key: (1, 6)}, f"unexpected '{key}' among its tensors", CARD)
         for key in ("score.weight", "gating.layers.0.SCB", "lm_head.weight")
     ),
     urm({"weights.fc.2.bias": GONE}, "no 'weights.fc.2.bias'", "weights.fc.0.bias, "),
-    urm({"score.weight": (3, 32)}, "'score.weight' has shape (3, 32)", "hidden_size 32", "(6, 32)"),
-    urm({}, "the hidden_size None of", hidden_size=GONE),
+    urm({"score.weight": (3, 32)}, "'score.weight' has shape (3, 32), expected (6, 32)", "size 32"),
+    urm({}, "hidden_size None", hidden_size=GONE),
     urm({"score.weight": (1, 32)}, "'weights.fc.0.bias'", "'LlamaForSequenceClassification'",
         "WithNormal_Weights only", architectures=["LlamaForSequenceClassification"]),
 ]  # fmt: skip
