@@ -156,9 +156,8 @@ def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Aud
         texts = () if isinstance(model, Recorded) else model.vocabulary().texts
     except RmauditError:
         return ""
-    each = answers_in_sample(
-        texts, options.sample or 0, options.words, options.seed, options.own_words
-    )
+    asked = options.asked
+    each = answers_in_sample(texts, asked.sample or 0, options.words, asked.seed, options.own_words)
     times = "prompt" if len(prompts) == 1 else "prompts"
     whose = f"{spec.name}: " if len(model_specs(config)) > 1 else ""
     share = f"{each / max(len(texts), 1):.0%} of the whole".replace("%", " %")

@@ -125,10 +125,11 @@ def _with_prefix(ready: Ready, arguments: _Arguments) -> tuple[NDArray[np.float3
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
     gradients = torch.zeros_like(_embeddings_of(scorer.backbone, answers))
     rows = engine.rows_by_length(answers, prefix, suffix, scorer, cut=ready.after.causal)
+    layers: int = scorer.backbone.config.get_text_config().num_hidden_layers  # type: ignore[union-attr, operator]
     batches = memory_sized_batches.in_batches(
         rows,
         ready.after.ids_of,
-        scorer.batch_limit(len(prefix), layers=_layers(scorer.backbone)),  # all of them stay
+        scorer.batch_limit(len(prefix), layers=layers),  # the activations of all of them stay
         lambda batch: _differentiated(ready, batch, scorer.backbone, name),
     )
     for batch, found in batches:
@@ -139,45 +140,34 @@ def _with_prefix(ready: Ready, arguments: _Arguments) -> tuple[NDArray[np.float3
     return rewards, gradients
 
 
-def _layers(backbone: nn.Module) -> int:
-    """Return how many layers the backbone has."""
-    return int(backbone.config.get_text_config().num_hidden_layers)  # type: ignore[union-attr, operator]
-
-
 def _differentiated(
     ready: Ready, batch: Sequence[AnswerRow], backbone: nn.Module, name: str
 ) -> tuple[NDArray[np.float32], Tensor]:
     """Return a batch's rewards (rows,) and gradients (rows, ids, hidden), or raise NoGradient."""
+    ids = len(batch[0].ids)
     try:
-        return _differentiate(ready, batch, backbone, name)
+        with (
+            _gradients_cut_at_embedding(backbone, name) as leaves,
+            _lost_gradients_refused(backbone, name),
+            torch.enable_grad(),
+        ):
+            pooled = ready.after.states([row.ids for row in batch], [row.at for row in batch])
+            rewards = ready.head(pooled.float())
+            total = rewards.sum()
+        numbers = rewards.detach().float().cpu().numpy()
+        if not ids:  # the reward is read in the prefix
+            return numbers, pooled.new_zeros(len(batch), 0, 1)
+        if len(leaves) != 1:
+            raise NoGradient(name, f"its embedding ran {len(leaves)} times in one batch")
+        if not total.requires_grad:
+            raise NoGradient(name, "nothing of its embedding reaches its reward")
+        (gradient,) = torch.autograd.grad(total, leaves)
+        return numbers, gradient[:, gradient.shape[1] - ids :]  # without a prefix that ran too
     except RuntimeError as error:
         if memory_sized_batches.is_out_of_memory(error) or "CUDA error" in str(error):
             raise
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NoGradient(name, why) from error
-
-
-def _differentiate(
-    ready: Ready, batch: Sequence[AnswerRow], backbone: nn.Module, name: str
-) -> tuple[NDArray[np.float32], Tensor]:
-    ids = len(batch[0].ids)
-    with (
-        _gradients_cut_at_embedding(backbone, name) as leaves,
-        _lost_gradients_refused(backbone, name),
-        torch.enable_grad(),
-    ):
-        pooled = ready.after.states([row.ids for row in batch], [row.at for row in batch])
-        rewards = ready.head(pooled.float())
-        total = rewards.sum()
-    numbers = rewards.detach().float().cpu().numpy()
-    if not ids:  # the reward is read in the prefix
-        return numbers, pooled.new_zeros(len(batch), 0, 1)
-    if len(leaves) != 1:
-        raise NoGradient(name, f"its embedding ran {len(leaves)} times in one batch")
-    if not total.requires_grad:
-        raise NoGradient(name, "nothing of its embedding reaches its reward")
-    (gradient,) = torch.autograd.grad(total, leaves)
-    return numbers, gradient[:, gradient.shape[1] - ids :]  # without a prefix that ran too
 
 
 @contextmanager
