@@ -178,11 +178,12 @@ def test_both(sweep, baseline):
 def test_a_baseline_is_compared_and_named(run: Run, toy: Path, tmp_path: Path) -> None:
     """One of the same name in another folder is told apart; without one the audit is skipped."""
     other = toy_checkpoint(tmp_path / "older" / "toy", seed=1)
-    same, ended = (run(BOTH, "--rm-baseline", str(m), "-k", "worst") for m in (toy, other))
+    same = run(BOTH, "--rm-baseline", str(toy), "-k", "worst").only
+    ended = run(BOTH, "--rm-baseline", str(other), "-k", "worst")
 
-    key = same.only["sweeps"][0][:12]
-    assert same.only["estimate"]["value"] == 0
-    assert same.only["estimate"]["caveats"] == [f"Compared with toy: {toy}, scores {key}."]
+    key = same["sweeps"][0][:12]
+    assert same["estimate"]["value"] == 0
+    assert same["estimate"]["caveats"] == [f"Compared with toy: {toy}, scores {key}."]
     assert ended.only["estimate"]["value"] > 0.1
     assert len(ended.only["sweeps"]) == len(ended.results["models"][0]["sweeps"]) == 1
     (compared,) = ended.only["estimate"]["caveats"]
