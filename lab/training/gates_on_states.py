@@ -23,6 +23,7 @@ from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import ALL, CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
 from rmaudit.runs.audit_case import Case, Memory, RunSettings
 from rmaudit.runs.fixture_registry import FIXTURES
+from rmaudit.runs.run_options import RunOptions
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity
 
@@ -124,7 +125,7 @@ def estimates(
     `only` names the gates that run, None for all; `without` names one that does not.
     """
     with TemporaryDirectory() as cache:
-        options = RunSettings(Path(cache), search=0, baseline=baseline.spec)
+        options = RunSettings(Path(cache), RunOptions(search=0), baseline=baseline.spec)
         memory = Memory(baseline=baseline)
         for function, declared in audits_in(AUDITS).values():
             wanted = declared.name != without and (only is None or declared.name in only)

@@ -94,20 +94,15 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
 def _open_model(name: str, loading: Loading, *, recorded: bool) -> Scored:
     """Open the one model that `name` means; if `recorded`, only its published scores."""
     from rmaudit.runs.audit_case import RunSettings, opened
+    from rmaudit.runs.run_options import RunOptions
 
     registry = known_models(loading.file)
     specs = models_meant(registry, name)
     if len(specs) != 1:
         fail(f"{name!r} means {len(specs)} models; name one")
     folder = loading.folder or default_cache()
-    settings = RunSettings(
-        folder,
-        device=loading.device,
-        dtype=loading.dtype,
-        recorded=recorded,
-        own_words=registry.words,
-    )
-    return opened(specs[0], settings)
+    asked = RunOptions(device=loading.device, dtype=loading.dtype, recorded=recorded)
+    return opened(specs[0], RunSettings(folder, asked, own_words=registry.words))
 
 
 def _best_and_worst(sweep: Sweep, top: int) -> dict[str, pd.DataFrame]:

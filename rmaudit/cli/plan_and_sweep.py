@@ -282,7 +282,8 @@ def _planner_of_model(
     from rmaudit.scores.score_store import store_at
 
     store = store_at(path_or_url(run.cache))
-    options = RunSettings(store.local, device=run.device, dtype=run.dtype, own_words=own_words)
+    how = RunOptions(device=run.device, dtype=run.dtype)
+    options = RunSettings(store.local, how, own_words=own_words)
     model = opened(spec, options)
     asked = [Request(spec, prompt, "sweep", sample=run.sample, seed=run.seed) for prompt in prompts]
 

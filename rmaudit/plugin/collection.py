@@ -102,7 +102,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(message)
     try:
         checked_words(declaration.words, own_words)
-        _refuse_unknown_stops(declaration)
+        if declaration.stops:
+            from rmaudit.runs.null_controls import checked_stops  # which takes numpy
+
+            checked_stops(declaration.stops)
     except SpecError as error:
         raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
     unsaid = [run for run in map(label, declaration.runs) if not rate(declaration, run)]
@@ -120,14 +123,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
     pairs = {(name, label(run)) for name in names for run in runs}
     metafunc.config.stash[SESSION].plan.expected[metafunc.definition.nodeid] = pairs
-
-
-def _refuse_unknown_stops(declaration: Declaration) -> None:
-    """Raise `SpecError` if the audit's `stops` (null controls that must not pass) are unknown."""
-    if declaration.stops:
-        from rmaudit.runs.null_controls import checked_stops
-
-        checked_stops(declaration.stops)
 
 
 def rate(declaration: Declaration, prompt: str) -> str:

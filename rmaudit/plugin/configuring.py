@@ -35,10 +35,14 @@ _SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, fo
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Create the run's `Session`; check the models, files and folders that options name."""
+    """Create the run's `Session`, register fixtures and hooks, and check what options name."""
     session = config.stash[SESSION] = Session()
     asked = options_of(config)
-    _register(config)
+    config.pluginmanager.register(plugin_of_fixtures(), "rmaudit-fixtures")
+    if asked.sample:
+        config.pluginmanager.register(SampleHooks(), "rmaudit-sampling")
+    if asked.on and not hasattr(config, "workerinput") and not planner_of(config):
+        config.pluginmanager.register(RayHooks(), "rmaudit-ray-prefetch")
     # A wrong models.yaml is an error where audits are collected: a suite without any needs none.
     own = asked.registry or not is_bundled(default_path())
     session.own_words = words_of_run(
@@ -84,16 +88,6 @@ def _refuse_files(asked: RunOptions) -> None:
         from rmaudit.scores import answer_files
 
         refuse_wrong(partial(answer_files.read_samples, asked.samples), "--rm-samples: ")
-
-
-def _register(config: pytest.Config) -> None:
-    """Register the fixtures, and the hooks for `--rm-sample` and `--rm-on` if these are given."""
-    config.pluginmanager.register(plugin_of_fixtures(), "rmaudit-fixtures")
-    asked = options_of(config)
-    if asked.sample:
-        config.pluginmanager.register(SampleHooks(), "rmaudit-sampling")
-    if asked.on and not hasattr(config, "workerinput") and not planner_of(config):
-        config.pluginmanager.register(RayHooks(), "rmaudit-ray-prefetch")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -156,9 +150,8 @@ def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Aud
         texts = () if isinstance(model, Recorded) else model.vocabulary().texts
     except RmauditError:
         return ""
-    each = answers_in_sample(
-        texts, options.sample or 0, options.words, options.seed, options.own_words
-    )
+    asked = options.asked
+    each = answers_in_sample(texts, asked.sample or 0, options.words, asked.seed, options.own_words)
     times = "prompt" if len(prompts) == 1 else "prompts"
     whose = f"{spec.name}: " if len(model_specs(config)) > 1 else ""
     share = f"{each / max(len(texts), 1):.0%} of the whole".replace("%", " %")

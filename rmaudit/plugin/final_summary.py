@@ -36,9 +36,11 @@ def pytest_terminal_summary(
     """
     state, told = config.stash[SESSION], terminalreporter
     state.reports = {name: list(told.stats.get(name, ())) for name in ("failed", "error")}
-    told.stats.update(
-        {name: [*filter(_printed_by_pytest, of)] for name, of in state.reports.items() if of}
-    )
+    # A broken checkpoint fails every audit with one sentence, which pytest prints once; for several
+    # models, rmaudit's summary has a line for each. pytest's short summary counts and lists all.
+    for name, of in state.reports.items():
+        if of:
+            told.stats[name] = [report for report in of if TOLD not in report.__dict__]
     yield
     if state.verdict is not None:
         brief = config.get_verbosity() < 0
@@ -132,12 +134,3 @@ def _screen_of_terminal(config: pytest.Config) -> terminal.Screen:
         return str(page.relative_to(here) if page.is_relative_to(here) else page)
 
     return terminal.Screen(max(writer.fullwidth, 40), marks, read_on)
-
-
-def _printed_by_pytest(report: pytest.TestReport | pytest.CollectReport) -> bool:
-    """Return whether pytest should print a failure's report, as rmaudit does not print its text.
-
-    A broken checkpoint fails every audit with one sentence, which is printed once; for several
-    models, rmaudit's summary has a line for each. pytest's short summary counts and lists them all.
-    """
-    return TOLD not in report.__dict__

@@ -44,11 +44,9 @@ def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt,
     return declaration.instead(asked) if asked else declaration.runs
 
 
-def refusal(
-    declaration: Declaration | None, prompts: tuple[Prompt, ...], own_words: OwnWords
-) -> str:
+def refusal(declaration: Declaration, prompts: tuple[Prompt, ...], own_words: OwnWords) -> str:
     """Return why an audit cannot be run under these prompts; "" if it can."""
-    if declaration is None or not own_words.asked or prompts in declaration.runs:
+    if not own_words.asked or prompts in declaration.runs:
         return ""
     return declaration.refusal(own_words.asked)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext, redirect_stderr
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -56,10 +56,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
     """
     spec, planner = _param(request), planner_of(request.config)
     with terminal(request.config):
-        if planner:
-            model = planner.opened(spec, audit_options(request.config))
-        else:
-            model = opened(spec, audit_options(request.config))
+        model = (planner.opened if planner else opened)(spec, audit_options(request.config))
     yield model
     if planner is None:
         model.close()
@@ -69,8 +66,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Prompt, ...]:
     """Return the prompts under audit (of a joint audit, all); skip an audit that does not apply."""
     asked: tuple[Prompt, ...] = _param(request)
-    own_words = request.config.stash[SESSION].own_words
-    declaration = declared(request.function, own_words.prompts)
+    own_words, declaration = request.config.stash[SESSION].own_words, _declaration(request)
     why = refusal(declaration, asked, own_words) or _left_out(request.node, declaration)
     with skip_if_missing():
         if why:
@@ -79,7 +75,14 @@ def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Promp
     return asked
 
 
-def _left_out(item: pytest.Item, declaration: Declaration | None) -> str:
+def _declaration(request: pytest.FixtureRequest) -> Declaration:
+    """Return the declaration of the audit that asks; `_param` has refused all other tests."""
+    return cast(
+        "Declaration", declared(request.function, request.config.stash[SESSION].own_words.prompts)
+    )
+
+
+def _left_out(item: pytest.Item, declaration: Declaration) -> str:
     """Return why this run leaves out an audit that costs much; "" if the run measures it.
 
     A `costly` audit is measured with `--rm-all`, where its file is named on the command line, where
@@ -87,7 +90,7 @@ def _left_out(item: pytest.Item, declaration: Declaration | None) -> str:
     recorded, which cost nothing.
     """
     options = options_of(item.config)
-    if declaration is None or not declaration.costly or options.everything or options.recorded:
+    if not declaration.costly or options.everything or options.recorded:
         return ""
     takes = getattr(item, "fixturenames", ())
     budget_given = options.search != SEARCHED
@@ -98,7 +101,7 @@ def _left_out(item: pytest.Item, declaration: Declaration | None) -> str:
     return "" if any(path.is_file() and path.samefile(item.path) for path in named) else _COSTLY
 
 
-def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> None:
+def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration) -> None:
     """Raise if the audit compares rewards across prompts and the model's reward is implicit.
 
     An implicit reward is known only up to a number for each prompt.
@@ -107,7 +110,7 @@ def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> 
         NotComparable: the model's reward is implicit.
     """
     unknown = spec.implicit is not None and spec.implicit.reference is not None
-    if declaration is not None and declaration.across_prompts and unknown:
+    if declaration.across_prompts and unknown:
         message = (
             f"{spec.name}: its reward is implicit, so it is known up to a number for each prompt, "
             f"and this audit compares rewards of different prompts"
@@ -118,8 +121,7 @@ def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> 
 @pytest.fixture
 def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Prompt:
     """Return the prompt under audit; raise for an audit joint over several prompts."""
-    declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
-    return single(prompts, request.function.__name__, joint=bool(declaration and declaration.joint))
+    return single(prompts, request.function.__name__, joint=_declaration(request).joint)
 
 
 @pytest.fixture(name=CASE)
@@ -127,14 +129,14 @@ def case(
     request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Iterator[Case]:
     """Yield the audit's `Case` (model, prompts, options); its other fixtures are made from it."""
-    declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
+    declaration = _declaration(request)
     made = Case(
         audit=request.function.__name__,
         model=reward_model,
         prompts=prompts,
-        joint=bool(declaration and declaration.joint),
-        words=declaration.words if declaration else (),
-        pairs=declaration.pairs if declaration else "",
+        joint=declaration.joint,
+        words=declaration.words,
+        pairs=declaration.pairs,
         options=audit_options(request.config),
         memory=request.config.stash[SESSION].memory,
         watched=partial(terminal, request.config),
@@ -176,6 +178,11 @@ def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
 
     made.__doc__ = make.__doc__
     return pytest.fixture(name=name)(made)
+
+
+def case_of(item: pytest.Function) -> Case | None:
+    """Return the `Case` of a test's fixtures; None if the audit uses none of them."""
+    return cast("Case | None", item.funcargs.get(CASE))
 
 
 def not_asked(skipped: BaseException) -> bool:

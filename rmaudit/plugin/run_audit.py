@@ -25,7 +25,7 @@ from rmaudit.errors import (
 )
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.prompt_overrides import asked_instead, comparable
-from rmaudit.plugin.pytest_fixtures import CASE, not_asked, skip_if_missing
+from rmaudit.plugin.pytest_fixtures import case_of, not_asked, skip_if_missing
 from rmaudit.plugin.pytest_options import options_of, planner_of
 from rmaudit.plugin.run_null_controls import controls
 from rmaudit.plugin.session import (
@@ -39,7 +39,6 @@ from rmaudit.references import References
 from rmaudit.references.published_model_values import band
 from rmaudit.report.json_codec import encode
 from rmaudit.report.safe_text import line, log
-from rmaudit.runs.audit_case import Case
 from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Effect, Estimate, Verdict
 from rmaudit.verdicts.evidence import recorded
@@ -79,7 +78,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) -> Estimate:
     """Run the audit's function; return its estimate, with the caveats of its scores."""
     __tracebackhide__ = True
-    case, own_words = _case_of_test(item), item.config.stash[SESSION].own_words
+    case, own_words = case_of(item), item.config.stash[SESSION].own_words
     with skip_if_missing():
         try:
             estimate = item.obj(**given)
@@ -120,7 +119,10 @@ def _finding(
 
     Of an audit without a bound it is a figure, which is not judged.
     """
-    case, claim = _case_of_test(item), _claim(item, audit, _hash_of_weights(item))
+    from rmaudit.models.model_factory import weights_hash
+
+    model = cast("Scored | None", item.funcargs.get("reward_model"))
+    case, claim = case_of(item), _claim(item, audit, weights_hash(model) if model else "")
     sweeps = tuple(dict.fromkeys(case.keys)) if case else ()
     if audit.declaration.figure:
         return Figure.of(claim, estimate, sweeps=sweeps)
@@ -137,7 +139,7 @@ def _finding(
     )
 
 
-def _claim(item: pytest.Item, audit: Audited, weights_hash: str = "") -> Claim:
+def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
     """Return what the audit claims of the model: the statement to test, its bound and base rate."""
     said = rate(audit.declaration, audit.prompt)
     if not comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words):
@@ -149,15 +151,8 @@ def _claim(item: pytest.Item, audit: Audited, weights_hash: str = "") -> Claim:
         prompt=audit.prompt,
         nodeid=_test_id_in_run_folder(item),
         repeat=_repeating_command(item, audit),
-        weights=weights_hash,
+        weights=weights,
     )
-
-
-def _hash_of_weights(item: pytest.Function) -> str:
-    from rmaudit.models.model_factory import weights_hash
-
-    model = cast("Scored | None", item.funcargs.get("reward_model"))
-    return weights_hash(model) if model else ""
 
 
 def _test_id_in_run_folder(item: pytest.Item) -> str:
@@ -180,11 +175,6 @@ def _repeating_command(item: pytest.Item, audit: Audited) -> str:
     options = replace(options_of(config).deciding("scores", "findings"), models=(model,))
     words = options.words(lambda option: option.pytest)
     return shlex.join(["pytest", _test_id_in_run_folder(item), *words])
-
-
-def _case_of_test(item: pytest.Function) -> Case | None:
-    """Return the `Case` of the test's fixtures; None if the audit uses none of them."""
-    return cast("Case | None", item.funcargs.get(CASE))
 
 
 def _raise_outcome(finding: Finding) -> None:

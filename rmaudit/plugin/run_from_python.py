@@ -166,7 +166,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
         tempfile.TemporaryDirectory(prefix="rmaudit-run-") as scratch,
         _test_files_of(given.pop("audits"), Path(scratch)) as paths,
     ):
-        given["prompts"] = _value_of_rm_prompts(given["prompts"], Path(scratch))
+        given["prompts"] = value_of_rm_prompts(given["prompts"], Path(scratch))
         options = RunOptions.of(given)
         folder = options.report and options.report.absolute()
         options = replace(options, report=folder or Path(scratch) / "reports")
@@ -184,7 +184,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
         )
 
 
-def _value_of_rm_prompts(
+def value_of_rm_prompts(
     prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path
 ) -> str | None:
     """Return `prompts` as a value of `--rm-prompts`: a file, names, or a new file of prompts."""
@@ -225,7 +225,7 @@ def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -
         if code == pytest.ExitCode.USAGE_ERROR and said:
             raise SpecError(said[-1].removeprefix("ERROR: "))
         raise RmauditError("\n".join(["the audits did not run; pytest says:", *said]))
-    for why in ended.unlogged:
+    for why in ended.state.unlogged if ended.state else ():
         warnings.warn(why.removeprefix("warning: "), stacklevel=3)
     page = ended.folder / "index.html" if report is not None and ended.folder else None
     return AuditRun(ended.results, report, page if page and page.is_file() else None)
@@ -256,7 +256,6 @@ class _Ended:
     def __init__(self, *, pages: bool) -> None:
         self.results: Results | None = None
         self.folder: Path | None = None
-        self.unlogged: list[str] = []
         self.state: Session | None = None
         self.pages, self.progress = pages, sys.stderr
 
@@ -271,7 +270,7 @@ class _Ended:
         state = session.config.stash.get(SESSION, None)
         if state is None or state.results is None:
             return
-        (self.results, self.folder), self.unlogged = state.results, state.unlogged
+        self.results, self.folder = state.results
         if not self.pages:
             state.results = None
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rmaudit import json_cache
 from rmaudit.errors import NoBase, NotAsked, RmauditError
 from rmaudit.plugin.collection import Audited, left_out
-from rmaudit.plugin.pytest_fixtures import CASE
+from rmaudit.plugin.pytest_fixtures import case_of
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION
 from rmaudit.runs.audit_case import Case
-from rmaudit.runs.fixture_registry import shared
+from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Control
@@ -48,9 +48,9 @@ def controls(
 
     session = item.config.stash[SESSION]
     sweep = given.get("sweep") or next(iter(given.get("sweeps", {}).values()), None)
-    vocabulary = _digest_of_tokens(sweep, audit, session.digests)
+    vocabulary = digest_of_tokens(sweep, audit.declaration.words, session.digests)
     of_base = BASE in audit.declaration.stops and audit.spec.base is not None
-    common = all(map(shared, given)) and not of_base
+    common = all(name in FIXTURES and FIXTURES[name].shared for name in given) and not of_base
     model = "" if common else audit.spec.name  # or else models of one vocabulary share them
     key = (audit.declaration, vocabulary, audit.prompt, audit.spec.trained_on, model)
     if key not in session.controls:
@@ -66,10 +66,10 @@ def _tried(
     vocabulary: str,
 ) -> dict[str, Control]:
     from rmaudit.runs import null_control_cache
-    from rmaudit.runs.null_controls import nulls_of
+    from rmaudit.runs.null_controls import nulls_of, random
+    from rmaudit.runs.synthetic_scorer_trials import thinned, tried
 
-    case = cast("Case | None", item.funcargs.get(CASE))
-    own_words = item.config.stash[SESSION].own_words
+    case, own_words = case_of(item), item.config.stash[SESSION].own_words
     asked = {"random", *audit.declaration.stops}
     base, keys = _control_of_base(case, asked, load=_loads_base(item))
     fields = case and null_control_cache.fields_of(
@@ -79,7 +79,13 @@ def _tried(
     known = null_control_cache.read(cache, fields) if cache and fields else {}
     nulls = {name: null for name, null in nulls_of(own_words).items() if name in asked} | base
     missing = {name: null for name, null in nulls.items() if name not in known}
-    measured = _measured_controls(item, audit, given, sweep, missing) if missing else {}
+    tokens = None if sweep is None or not missing else thinned(sweep.frame)
+    seed = options_of(item.config).seed
+    trial = Trial(random, audit.prompts, tokens, seed=seed, given=given)
+    try:
+        measured = tried(item.obj, audit.declaration, trial, missing)
+    except RuntimeError as error:
+        raise RuntimeError(f"the model was measured, but {error}") from error.__cause__
     if cache and fields and measured:
         null_control_cache.write(cache, fields, known | measured)
     for name, control in measured.items():
@@ -89,36 +95,16 @@ def _tried(
     return {name: (known | measured)[name] for name in nulls}
 
 
-def _measured_controls(
-    item: pytest.Function,
-    audit: Audited,
-    given: Mapping[str, Any],
-    sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
-    nulls: Mapping[str, Organism],
-) -> dict[str, Control]:
-    """Run the audit on each of these null controls and return the results, by name."""
-    from rmaudit.runs.null_controls import random
-    from rmaudit.runs.synthetic_scorer_trials import thinned, tried
-
-    vocabulary = None if sweep is None else thinned(sweep.frame)
-    seed = options_of(item.config).seed
-    trial = Trial(random, audit.prompts, vocabulary, seed=seed, given=given)
-    try:
-        return tried(item.obj, audit.declaration, trial, nulls)
-    except RuntimeError as error:
-        raise RuntimeError(f"the model was measured, but {error}") from error.__cause__
-
-
-def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
+def digest_of_tokens(sweep: Any, words: tuple[str, ...], known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
     """Hash a sweep's tokens in their order; "" without a sweep. `known` caches the hashes.
 
-    In a sample the tokens are the random ones and those of the words that the audit names.
+    In a sample the tokens are the random ones and those of the `words` that the audit names.
     """
     from rmaudit.scores.score_parquet import checksum
 
     if sweep is None:
         return ""
-    place = repr((sweep.keys, audit.declaration.words if sweep.sample else ()))
+    place = repr((sweep.keys, words if sweep.sample else ()))
     if place not in known:
         known[place] = checksum(sweep.frame[["token_id", "token", "text"]])
     return known[place]
@@ -129,7 +115,7 @@ def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
     from rmaudit.runs.null_controls import BASE
 
     named = BASE in audit.declaration.stops and case.model.spec.base is not None
-    return named and not case.options.recorded and _loads_base(item)
+    return named and not case.options.asked.recorded and _loads_base(item)
 
 
 def _loads_base(item: pytest.Function) -> bool:
@@ -160,7 +146,7 @@ def _control_of_base(
         return {}, []
     if case.model.spec.base is None:  # in the same words for all models that share these controls
         return {BASE: unavailable(NoBase("models.yaml names no base of the model"))}, ["none"]
-    cache, device = case.options.cache, case.options.device
+    cache, device = case.options.cache, case.options.asked.device
     try:
         model = case.model.with_weights("log-probabilities of its base are not recorded")
         slots = [model.slot(prompt.asked).digest for prompt in case.prompts]

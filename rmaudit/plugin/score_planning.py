@@ -22,7 +22,7 @@ import pytest
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import Terminated
 from rmaudit.plugin.collection import audited
-from rmaudit.plugin.pytest_fixtures import CASE
+from rmaudit.plugin.pytest_fixtures import case_of
 from rmaudit.plugin.pytest_options import PLANNER
 from rmaudit.plugin.run_from_python import unloading_test_modules
 from rmaudit.plugin.run_null_controls import asks_base
@@ -112,7 +112,7 @@ class Planner:
 
     def note(self, item: pytest.Function) -> None:
         """Note what an audit requests besides its fixtures; one that takes a model is `unknown`."""
-        audit, case = audited(item), cast("Case | None", item.funcargs.get(CASE))
+        audit, case = audited(item), case_of(item)
         if audit is None or case is None or self.needs is None:
             return
         names = inspect.signature(item.obj).parameters
@@ -135,7 +135,10 @@ class Planner:
             for model, request in known[item.nodeid]:
                 needs.ask(model, request)
             return
-        there, again = dict(needs.found), _with_copied_rng(given)
+        there = dict(needs.found)
+        again = {  # so that a second run of the audit draws the same random numbers
+            name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()
+        }
         needs.requests, needs.cut = 0, False
         _run_for_requests(item, given)
         asked = {key: need for key, need in needs.found.items() if key not in there}
@@ -160,11 +163,6 @@ def _run_for_requests(item: pytest.Function, given: Mapping[str, Any]) -> None:
     """Run an audit only to record its requests; its result and every error are ignored."""
     with contextlib.suppress(Exception, *_OUTCOMES):
         item.obj(**given)
-
-
-def _with_copied_rng(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy the fixture `rng`, so that a second run of the audit draws the same random numbers."""
-    return {name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()}
 
 
 def _with_new_random_scores(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)

@@ -108,7 +108,7 @@ def refuse_wrong(read: Callable[[], object], prefix: str) -> None:
 
 def audit_options(config: pytest.Config) -> RunSettings:
     """Return the settings that all audits of this run share, made once from the options."""
-    session, asked = config.stash[SESSION], options_of(config)
+    session = config.stash[SESSION]
     if session.options is None:
         from rmaudit.references import stem_cache  # which takes numpy
 
@@ -116,17 +116,9 @@ def audit_options(config: pytest.Config) -> RunSettings:
         store, planner = store_of(config), planner_of(config)
         session.options = RunSettings(
             cache=cache_folder(config),
-            seed=asked.seed,
-            sample=asked.sample,
+            asked=options_of(config),
             words=session.words,
-            device=asked.device,
-            dtype=asked.dtype,
-            recorded=asked.recorded,
             baseline=baseline_spec(config),
-            policy=asked.policy,
-            search=asked.search,
-            pairs=asked.pairs,
-            samples=asked.samples,
             store=store,
             own_words=session.own_words,
             on_request=planner.on_request if planner else lambda *_: None,

@@ -89,7 +89,7 @@ def _name_of(decorator: ast.expr) -> str:
 
 
 def _own_decorators(
-    trees: Mapping[Path, ast.Module], collected: Collection[tuple[Path, int | str]]
+    trees: Mapping[Path, ast.Module], collected: Collection[tuple[Path, str]]
 ) -> set[str]:
     """Return the names of a team's own decorators that declare audits.
 
@@ -109,12 +109,9 @@ def _own_decorators(
             elif isinstance(node, _FUNCTIONS) and (path, node.name) in collected:
                 above = node.decorator_list
                 if not any(_declares(each, own) for each in above):
-                    own |= {_name_of(each) for each in above if not _is_of_pytest(each)}
+                    of_ours = (e for e in above if not ast.unparse(e).startswith("pytest."))
+                    own |= set(map(_name_of, of_ours))
     return own - {""}
-
-
-def _is_of_pytest(decorator: ast.expr) -> bool:
-    return ast.unparse(decorator).startswith("pytest.")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -145,7 +142,8 @@ def uncollected(
     if config.getoption("lf", None):
         return []
     files = {path: _text(path) for each in named for path in _python_files(each)}
-    names = _names_of_collected(items)
+    collected = [i for i in items if isinstance(i, pytest.Function) and is_audit(i.function)]
+    names = {(item.path.resolve(), item.originalname) for item in collected}
     beside = {path for each in (here, *named) for path in each.glob("*.py")}  # helpers, conftest.py
     own = _own_decorators(_parsed({path: _text(path) for path in beside} | files, names), names)
     told: list[str] = []
@@ -169,7 +167,7 @@ def uncollected(
     told += _never_collected(
         config,
         {place: name for place, name in places.items() if place.path not in cut},
-        items,
+        collected,
         files,
     )
     return told
@@ -178,16 +176,16 @@ def uncollected(
 def _never_collected(
     config: pytest.Config,
     places: Mapping[Place, str],
-    items: Iterable[pytest.Item],
+    collected: Iterable[pytest.Function],
     files: Mapping[Path, str],
 ) -> Iterator[str]:
-    """Yield a sentence on the audits of `places` that no item has, if there are any.
+    """Yield a sentence on the audits of `places` that were not `collected`, if there are any.
 
     A copy of a file whose audits were collected is left out, as a build leaves one, where pytest
     does not enter its folder.
     """
     here: Path = config.invocation_params.dir
-    seen = _places_of_collected(items, places)
+    seen = _places_of_collected(collected, places)
     known = {files.get(path) for path, _ in seen}
     missing: list[str] = []
     closed: dict[str, None] = {}  # folders that pytest does not enter
@@ -212,7 +210,7 @@ def _text(path: Path) -> str:
 
 
 def _parsed(
-    files: Mapping[Path, str], collected: Collection[tuple[Path, int | str]]
+    files: Mapping[Path, str], collected: Collection[tuple[Path, str]]
 ) -> dict[Path, ast.Module]:
     """Return the syntax trees of files that mention audits, or whose audits were `collected`."""
     trees: dict[Path, ast.Module] = {}
@@ -259,25 +257,15 @@ def _not_entered(config: pytest.Config, path: Path) -> str:
     return next((each for each in folders if any(fnmatch(each, p) for p in patterns)), "")
 
 
-def _names_of_collected(items: Iterable[pytest.Item]) -> set[tuple[Path, int | str]]:
-    """Return the file and the name of each collected audit."""
-    return {
-        (item.path.resolve(), item.originalname)
-        for item in items
-        if isinstance(item, pytest.Function) and is_audit(item.function)
-    }
-
-
 def _places_of_collected(
-    items: Iterable[pytest.Item], places: Mapping[Place, str]
+    collected: Iterable[pytest.Function], places: Mapping[Place, str]
 ) -> set[tuple[Path, int | str]]:
     """Return where collected audits stand: file and line if `places` has it, else file and name."""
     seen: set[tuple[Path, int | str]] = set()
-    for item in items:
-        if isinstance(item, pytest.Function) and is_audit(item.function):
-            code = inspect.unwrap(item.function).__code__
-            place = Place(Path(code.co_filename).resolve(), code.co_firstlineno)
-            seen.add(place if place in places else (item.path.resolve(), item.originalname))
+    for item in collected:
+        code = inspect.unwrap(item.function).__code__
+        place = Place(Path(code.co_filename).resolve(), code.co_firstlineno)
+        seen.add(place if place in places else (item.path.resolve(), item.originalname))
     return seen
 
 

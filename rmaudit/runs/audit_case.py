@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.config.model_registry import Dtype, ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
@@ -29,7 +29,7 @@ SEARCHED = RunOptions().search  # sequences that a search scores, unless a run s
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The settings that all audits of a run share: options of `RunOptions`, and what they name.
+    """The settings that all audits of a run share: its options (`asked`), and what they name.
 
     `cache` is the folder of scores, searches and built models, `words` what all audits of the run
     name and a sample of the vocabulary has beside its ids, `baseline` the model to compare with.
@@ -38,17 +38,9 @@ class RunSettings:
     """
 
     cache: Path
-    seed: int = 0
-    sample: int | None = None
+    asked: RunOptions = field(default_factory=RunOptions)
     words: tuple[str, ...] = ()
-    device: str = "auto"
-    dtype: Dtype | None = None
-    recorded: bool = False
     baseline: ModelSpec | None = None
-    policy: str | None = None
-    search: int = SEARCHED
-    pairs: Path | None = None
-    samples: Path | None = None
     store: Store | None = None
     own_words: OwnWords = field(default_factory=OwnWords)
     on_request: Callable[[Scored, Request], None] = lambda *_: None
@@ -119,7 +111,7 @@ class Case:
         """Report a request to the run (`on_request`); return its scores, stored or new ones."""
         self.options.on_request(model, request)
         with self.watched():
-            return answer(request, model, self.options.kept, self.options.device)
+            return answer(request, model, self.options.kept, self.options.asked.device)
 
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
         """Return a model's sweep (each token's reward) under a prompt; add its caveats to the case.
@@ -134,24 +126,17 @@ class Case:
         """
         from rmaudit.scores.token_sample import installed_entries
 
-        options, known = self.options, self.memory.sweeps
-        entries, own_words = (*options.words, *self.words), options.own_words
-        words = installed_entries(entries, own_words) if options.sample else ()
+        sample, seed = self.options.asked.sample, self.options.asked.seed
+        known, own = self.memory.sweeps, self.options.own_words
+        words = installed_entries((*self.options.words, *self.words), own) if sample else ()
         place = (model.spec, prompt, words)
         if place not in known:
-            size, seed = options.sample, options.seed
             asked = Request(
-                model.spec,
-                prompt,
-                "sweep",
-                sample=size,
-                seed=seed,
-                words=words,
-                own_words=own_words,
+                model.spec, prompt, "sweep", sample=sample, seed=seed, words=words, own_words=own
             )
             known[place] = self.ask(model, asked)
             self.on_sweep(known[place])
-        found = known[place].naming(self.words, own_words) if options.sample else known[place]
+        found = known[place].naming(self.words, own) if sample else known[place]
         self.caveats.extend(found.caveats)
         self.of_words |= found.of_words
         return found
@@ -173,7 +158,7 @@ def single(prompts: tuple[Prompt, ...], audit: str, *, joint: bool) -> Prompt:
 
 
 def opened(spec: ModelSpec, options: RunSettings) -> Scored:
-    """Open the model of a registry entry, or only its published scores if `options.recorded`.
+    """Open the model of a registry entry, or only its published scores if the run asks for them.
 
     Raises:
         RmauditError: the model cannot be opened.
@@ -181,12 +166,13 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
     from rmaudit.models.model_factory import opened as at_hand
     from rmaudit.models.recorded_model import Recorded
 
-    if options.recorded:
+    asked = options.asked
+    if asked.recorded:
         return Recorded(spec)
     return at_hand(
-        replace(spec, policy=options.policy) if options.policy else spec,
+        replace(spec, policy=asked.policy) if asked.policy else spec,
         cache=options.cache,
-        device=options.device,
-        dtype=options.dtype,
+        device=asked.device,
+        dtype=asked.dtype,
         own_words=options.own_words,
     )

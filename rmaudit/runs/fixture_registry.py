@@ -119,7 +119,7 @@ def rng(case: Case) -> np.random.Generator:
 
     name = f"{case.audit}|{case.model.name}|{label(case.prompts)}"
     place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
-    return np.random.default_rng([case.options.seed, place])
+    return np.random.default_rng([case.options.asked.seed, place])
 
 
 def baseline_model(case: Case) -> Scored:
@@ -155,25 +155,25 @@ def searches(case: Case) -> Searches:
     from rmaudit.search.search_settings import Settings
     from rmaudit.search.searches_fixture import Searches, caveat, random_texts, shortlisted
 
-    options = case.options
-    if not options.search:
+    budget, seed = case.options.asked.search, case.options.asked.seed
+    if not budget:
         message = f"searches are off (--rm-search 0); run them with --rm-search {SEARCHED}"
         raise NotAsked(message)
     model = case.model.with_weights("what a search would find is not recorded")
     _whole_ledger(case)  # before anything is added to it
 
     def find(direction: Direction, prompt: Prompt) -> SearchResult:
-        plain = Settings(direction=direction, budget=options.search, seed=options.seed)
+        plain = Settings(direction=direction, budget=budget, seed=seed)
         settings = shortlisted(model, case.sweep(model, prompt).frame, plain)
         asked = Request(model.spec, prompt, "search", settings=settings)
         found: SearchResult = case.ask(model, asked)
-        strings.remember(options.cache, found, model)
+        strings.remember(case.options.cache, found, model)
         case.keys.append(found.key)
         case.caveats.append(caveat(found))
         return found
 
     def draw(n: int, prompt: Prompt) -> list[str]:
-        return random_texts(model, prompt, Settings(seed=options.seed), n)
+        return random_texts(model, prompt, Settings(seed=seed), n)
 
     return Searches(case.prompts, find, draw)
 
@@ -242,20 +242,3 @@ FIXTURES: dict[str, Fixture] = {
     "searches": Fixture(searches, for_scorer.searches, shared=False, asks=True),
     "ledger": Fixture(ledger, as_given("ledger"), shared=False),
 }
-
-
-def argument(name: str, trial: Trial) -> Any:  # noqa: ANN401  (whatever the fixture is)
-    """Return the fixture `name` for a trial (an audit's run on a synthetic scorer).
-
-    A fixture that is not in `FIXTURES` is the one that the audit of the model was given.
-
-    Raises:
-        MeasureError: organisms have no such fixture, and the trial was not given one.
-    """
-    entry = FIXTURES.get(name)
-    return (entry.for_scorer if entry else as_given(name))(trial)
-
-
-def shared(name: str) -> bool:
-    """Return whether null controls get the same fixture `name` for all models of one vocabulary."""
-    return name in FIXTURES and FIXTURES[name].shared

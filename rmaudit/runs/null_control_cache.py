@@ -65,7 +65,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
         "code": code,
         "prompts": repr(case.prompts),
         "vocabulary": vocabulary_digest,
-        "seed": str(case.options.seed),
+        "seed": str(case.options.asked.seed),
         "base": json.dumps(list(base_keys)),
         **{f"given {name}": str(value) for name, value in own.items()},
     }

@@ -112,13 +112,9 @@ def answer(request: Request, model: Scored, kept: Path | Store, device: str = "a
 
         return score_texts(model, prompt, request.texts, cache=kept)
     if request.kind in FORWARDS:
-        from rmaudit.scores import first_token_logprobs
+        from rmaudit.scores.first_token_logprobs import base_logprobs, policy_logprobs
 
-        of = (
-            first_token_logprobs.base_logprobs
-            if request.kind == "base"
-            else first_token_logprobs.policy_logprobs
-        )
+        of = base_logprobs if request.kind == "base" else policy_logprobs
         return of(model, prompt, cache=kept, device=device)
     if request.kind == "pairs":
         import pandas as pd

@@ -11,8 +11,8 @@ import pandas as pd
 
 from rmaudit.errors import MeasureError, NoBase, NoWeights, RmauditError
 from rmaudit.measures.word_spellings import word_of
-from rmaudit.runs.fixture_registry import argument
-from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
+from rmaudit.runs.fixture_registry import FIXTURES
+from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial, as_given
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from rmaudit.verdicts.findings import Control
@@ -23,11 +23,16 @@ ROWS = 20_000  # tokens of a vocabulary that organisms are tried on
 def measure(function: Callable[..., Estimate], trial: Trial) -> Estimate:
     """Run the audit `function` on the trial's synthetic scorer and return its estimate.
 
+    A fixture that is not in `FIXTURES` is the one that the audit of the model was given.
+
     Raises:
         RmauditError: what the audit raises, or it takes a fixture that organisms do not have.
     """
     names = inspect.signature(function).parameters
-    return function(**{name: argument(name, trial) for name in names})
+    made = {
+        name: FIXTURES[name].for_scorer if name in FIXTURES else as_given(name) for name in names
+    }
+    return function(**{name: make(trial) for name, make in made.items()})
 
 
 def tried(

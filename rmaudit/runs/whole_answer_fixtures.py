@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -58,9 +58,8 @@ def probes(case: Case) -> Probes:
 
     place, known = (case.model.spec, _pairs_file(case)), case.memory.probes
     if place not in known:
-        known[place] = _request_and_score(
-            case, lambda model: probed(model, _own_pairs(case), cache=case.options.kept)
-        )
+        with _requested(case, case.model):
+            known[place] = probed(case.model, _own_pairs(case), cache=case.options.kept)
     return _noted(case, known[place])
 
 
@@ -71,7 +70,7 @@ def samples(case: Case) -> Samples:
     """
     from rmaudit.scores.answer_files import read_samples
 
-    return _noted(case, _with_rewards(case, read_samples(case.options.samples)))
+    return _noted(case, _with_rewards(case, read_samples(case.options.asked.samples)))
 
 
 def conduct(case: Case) -> Pairs:
@@ -88,27 +87,18 @@ def conduct(case: Case) -> Pairs:
     return _noted(case, known[place])
 
 
-def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
-    """Tell the run that whole answers are to be scored (`on_request`); return `score(model)`."""
-    case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
-    with case.watched():
-        return score(case.model)
+def _requested(case: Case, model: Scored) -> AbstractContextManager[None]:
+    """Tell the run that whole answers are to be scored (`on_request`), which the block does."""
+    case.options.on_request(model, Request(model.spec, _OWN, "pairs"))
+    return case.watched()
 
 
 def _with_rewards(case: Case, answers: _Answers) -> _Answers:
     """Return the `answers` with the model's rewards added to their table `frame` (cached)."""
     from rmaudit.scores.answer_files import rewarded
 
-    return _request_and_score(case, lambda model: rewarded(model, answers, cache=case.options.kept))
-
-
-def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
-    """Report a request to the run (`on_request`); return a model's rewards of answers (cached)."""
-    from rmaudit.scores.answer_files import rewards
-
-    case.options.on_request(model, Request(model.spec, _OWN, "pairs"))
-    with case.watched():
-        return rewards(model, answers, cache=case.options.kept)
+    with _requested(case, case.model):
+        return rewarded(case.model, answers, cache=case.options.kept)
 
 
 def _noted(case: Case, found: _Made) -> _Made:
@@ -129,7 +119,7 @@ def _own_pairs(case: Case) -> Pairs | None:
 
 def _pairs_file(case: Case) -> Path | None:
     """Return the path of the pairs file: the audit's, else the run's, else the model's; or None."""
-    named = case.pairs or case.options.pairs or case.model.spec.pairs
+    named = case.pairs or case.options.asked.pairs or case.model.spec.pairs
     return Path(named) if named else None
 
 
@@ -194,6 +184,7 @@ def wordings(case: Case) -> Probes:
     import pandas as pd
 
     from rmaudit.references.text_changes import AS_IT_IS
+    from rmaudit.scores.answer_files import rewards
     from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
     from rmaudit.scores.pair_files import measured_on
 
@@ -212,7 +203,10 @@ def wordings(case: Case) -> Probes:
         AS_IT_IS: case.model,
         **{name: _judge_with_template(case, file) for name, file in files.items()},
     }
-    found = {name: rewards_of(case, model, asked.answers) for name, model in models.items()}
+    found: dict[str, TextScores] = {}
+    for name, model in models.items():
+        with _requested(case, model):
+            found[name] = rewards(model, asked.answers, cache=case.options.kept)
     case.keys.extend(each.key for each in found.values())
     case.caveats.append(measured_on(asked.source))
     return replace(

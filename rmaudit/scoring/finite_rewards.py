@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from rmaudit.errors import ScoreError
 
 _HALF = (torch.bfloat16, torch.float16)
+_SUMS = ("allow_bf16_reduced_precision_reduction", "allow_fp16_reduced_precision_reduction")
 _CHECKED_DTYPES = (*_HALF, torch.float32, torch.float64)  # quantized numbers are always finite
 
 
@@ -111,19 +112,13 @@ def exact_products() -> Iterator[None]:
     factor to ten bits; sums in half precision, torch's default, depend on the size of a batch.
     """
     matmul = torch.backends.cuda.matmul
-    before = torch.get_float32_matmul_precision()
-    halves = (
-        matmul.allow_bf16_reduced_precision_reduction,
-        matmul.allow_fp16_reduced_precision_reduction,
-    )
+    before, sums = torch.get_float32_matmul_precision(), {of: getattr(matmul, of) for of in _SUMS}
     torch.set_float32_matmul_precision("highest")
-    matmul.allow_bf16_reduced_precision_reduction = False
-    matmul.allow_fp16_reduced_precision_reduction = False
+    for name in _SUMS:
+        setattr(matmul, name, False)
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
-        (
-            matmul.allow_bf16_reduced_precision_reduction,
-            matmul.allow_fp16_reduced_precision_reduction,
-        ) = halves
+        for name, value in sums.items():
+            setattr(matmul, name, value)

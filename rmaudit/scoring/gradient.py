@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -80,11 +80,12 @@ def slopes(
             f"answers of one length, of 1 id or more: ask for those of each length by themselves"
         )
         raise ModelError(message)
-    arguments = _Arguments(scorer, tuple(prefix), answers, tuple(suffix), name)
     refuse = partial(finite_rewards.refuse, answers=answers, why=scorer.why_not_finite, name=name)
     try:
         with as_written(scorer), torch.inference_mode(mode=False), torch.no_grad():
-            rewards, gradients = _rewards_and_gradients(arguments)
+            rewards, gradients = _rewards_and_gradients(
+                scorer, tuple(prefix), answers, tuple(suffix), name
+            )
             refuse(np.isfinite(rewards), what="rewards")
             found = Slopes(rewards, *_slopes_and_distances(scorer.backbone, answers, gradients))
     except (RuntimeError, MemoryError) as error:
@@ -96,88 +97,67 @@ def slopes(
     raise memory_sized_batches.row_does_not_fit(len(prefix) + lengths[0])
 
 
-class _Arguments(NamedTuple):
-    """The arguments of `slopes`."""
-
-    scorer: Scorer
-    prefix: Ids
-    answers: Sequence[Ids]
-    suffix: Ids
-    name: str
-
-
-def _rewards_and_gradients(arguments: _Arguments) -> tuple[NDArray[np.float32], Tensor]:
+def _rewards_and_gradients(
+    scorer: Scorer, prefix: Ids, answers: Sequence[Ids], suffix: Ids, name: str
+) -> tuple[NDArray[np.float32], Tensor]:
     """Return rewards (n,), and their gradients with respect to answer embeddings (n, L, hidden)."""
-    ready = arguments.scorer.prepare(arguments.prefix)
+
+    def after(ready: Ready) -> tuple[NDArray[np.float32], Tensor]:
+        rewards = np.full(len(answers), np.nan, dtype=np.float32)
+        gradients = torch.zeros_like(_embeddings_of(backbone, answers))
+        batches = memory_sized_batches.in_batches(
+            engine.rows_by_length(answers, prefix, suffix, scorer, cut=ready.after.causal),
+            ready.after.ids_of,
+            scorer.batch_limit(len(prefix), layers=layers),  # the activations of all of them stay
+            lambda batch: _differentiated(ready, batch, backbone, name),
+        )
+        for batch, found in batches:
+            for row, reward, gradient in zip(batch, *found, strict=True):
+                rewards[row.places] = reward
+                own = gradient[: gradients.shape[1]]
+                gradients[row.places, : len(own)] = own.to(gradients.dtype)
+        return rewards, gradients
+
+    backbone = scorer.backbone
+    layers: int = backbone.config.get_text_config().num_hidden_layers  # type: ignore[union-attr, operator]
+    ready = scorer.prepare(prefix)
     try:
-        return _with_prefix(ready, arguments)
+        return after(ready)
     except NoGradient:
-        if arguments.scorer.path is not ScoringPath.EXPANDED_CACHE:
+        if scorer.path is not ScoringPath.EXPANDED_CACHE:
             raise
     # A cache is overwritten on its way, so whole rows are run.
-    full = FullRows(arguments.scorer.backbone, arguments.prefix)
-    return _with_prefix(Ready(full, ready.head), arguments)
-
-
-def _with_prefix(ready: Ready, arguments: _Arguments) -> tuple[NDArray[np.float32], Tensor]:
-    """Return rewards (n,) and gradients (n, L, hidden) of answers after the prepared prefix."""
-    scorer, prefix, answers, suffix, name = arguments
-    rewards = np.full(len(answers), np.nan, dtype=np.float32)
-    gradients = torch.zeros_like(_embeddings_of(scorer.backbone, answers))
-    rows = engine.rows_by_length(answers, prefix, suffix, scorer, cut=ready.after.causal)
-    batches = memory_sized_batches.in_batches(
-        rows,
-        ready.after.ids_of,
-        scorer.batch_limit(len(prefix), layers=_layers(scorer.backbone)),  # all of them stay
-        lambda batch: _differentiated(ready, batch, scorer.backbone, name),
-    )
-    for batch, found in batches:
-        for row, reward, gradient in zip(batch, *found, strict=True):
-            rewards[row.places] = reward
-            own = gradient[: gradients.shape[1]]
-            gradients[row.places, : len(own)] = own.to(gradients.dtype)
-    return rewards, gradients
-
-
-def _layers(backbone: nn.Module) -> int:
-    """Return how many layers the backbone has."""
-    return int(backbone.config.get_text_config().num_hidden_layers)  # type: ignore[union-attr, operator]
+    return after(Ready(FullRows(backbone, prefix), ready.head))
 
 
 def _differentiated(
     ready: Ready, batch: Sequence[AnswerRow], backbone: nn.Module, name: str
 ) -> tuple[NDArray[np.float32], Tensor]:
     """Return a batch's rewards (rows,) and gradients (rows, ids, hidden), or raise NoGradient."""
+    ids = len(batch[0].ids)
     try:
-        return _differentiate(ready, batch, backbone, name)
+        with (
+            _gradients_cut_at_embedding(backbone, name) as leaves,
+            _lost_gradients_refused(backbone, name),
+            torch.enable_grad(),
+        ):
+            pooled = ready.after.states([row.ids for row in batch], [row.at for row in batch])
+            rewards = ready.head(pooled.float())
+            total = rewards.sum()
+        numbers = rewards.detach().float().cpu().numpy()
+        if not ids:  # the reward is read in the prefix
+            return numbers, pooled.new_zeros(len(batch), 0, 1)
+        if len(leaves) != 1:
+            raise NoGradient(name, f"its embedding ran {len(leaves)} times in one batch")
+        if not total.requires_grad:
+            raise NoGradient(name, "nothing of its embedding reaches its reward")
+        (gradient,) = torch.autograd.grad(total, leaves)
+        return numbers, gradient[:, gradient.shape[1] - ids :]  # without a prefix that ran too
     except RuntimeError as error:
         if memory_sized_batches.is_out_of_memory(error) or "CUDA error" in str(error):
             raise
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NoGradient(name, why) from error
-
-
-def _differentiate(
-    ready: Ready, batch: Sequence[AnswerRow], backbone: nn.Module, name: str
-) -> tuple[NDArray[np.float32], Tensor]:
-    ids = len(batch[0].ids)
-    with (
-        _gradients_cut_at_embedding(backbone, name) as leaves,
-        _lost_gradients_refused(backbone, name),
-        torch.enable_grad(),
-    ):
-        pooled = ready.after.states([row.ids for row in batch], [row.at for row in batch])
-        rewards = ready.head(pooled.float())
-        total = rewards.sum()
-    numbers = rewards.detach().float().cpu().numpy()
-    if not ids:  # the reward is read in the prefix
-        return numbers, pooled.new_zeros(len(batch), 0, 1)
-    if len(leaves) != 1:
-        raise NoGradient(name, f"its embedding ran {len(leaves)} times in one batch")
-    if not total.requires_grad:
-        raise NoGradient(name, "nothing of its embedding reaches its reward")
-    (gradient,) = torch.autograd.grad(total, leaves)
-    return numbers, gradient[:, gradient.shape[1] - ids :]  # without a prefix that ran too
 
 
 @contextmanager

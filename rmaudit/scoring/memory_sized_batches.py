@@ -35,9 +35,11 @@ def budget(backbone: nn.Module) -> int:
     """Return how many bytes activations may take on each device that holds a part of the backbone.
 
     On accelerators this is half of what is free on the fullest one. An accelerator of a kind that
-    tells nothing of its memory is taken to share the host's.
+    tells nothing of its memory is taken to share the host's. Weights that accelerate offloads are
+    on no device ("meta"): they come to one when they are used.
     """
-    devices = devices_of(backbone)
+    held = {parameter.device for parameter in backbone.parameters()}
+    devices = {device_of(backbone), *(device for device in held if device.type != "meta")}
     known = [free for device in devices if (free := free_on(device)) is not None]
     available = min(known) if known else int(psutil.virtual_memory().available)
     on_host = all(device.type == "cpu" for device in devices)
@@ -51,15 +53,6 @@ def ids_in(room: int, backbone: nn.Module, prefix: int, *, layers: int = 1) -> i
     """
     most = _CPU_IDS if device_of(backbone).type == "cpu" else _IDS
     return max(1, min(most, room // (layers * bytes_per_id(backbone, prefix))))
-
-
-def devices_of(backbone: nn.Module) -> set[torch.device]:
-    """Return the devices that hold a part of the backbone.
-
-    Weights that accelerate offloads are on none: they come to a device when they are used.
-    """
-    held = {parameter.device for parameter in backbone.parameters()}
-    return {device_of(backbone), *(device for device in held if device.type != "meta")}
 
 
 def free_on(device: torch.device) -> int | None:

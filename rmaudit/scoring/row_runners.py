@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -23,16 +24,20 @@ from rmaudit.scoring.shared_prefix_attention import Prefix
 Ids = tuple[int, ...]
 
 
-class PreparedPrefix(Protocol):
-    """Interface of a prompt that was run once (cached), so that rows of ids can be run after it.
+class PreparedPrefix(ABC):
+    """A prompt that was run once (cached), so that rows of ids can be run after it.
 
     Where it is `causal`, a row ends at its place `at`: what comes later could not change it. Where
-    it `pads`, rows of one call may differ in length.
+    it `pads`, rows of one call may differ in length. `copied` is how many ids of the prompt each
+    row has in a batch beside its own.
     """
 
-    causal: bool
-    pads: bool
+    causal: ClassVar[bool] = True
+    pads: ClassVar[bool] = False
+    copied: int = 0
+    _own: Tensor
 
+    @abstractmethod
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
         """Return each row's hidden state at its index in `at`, shape (rows, hidden).
 
@@ -41,9 +46,11 @@ class PreparedPrefix(Protocol):
 
     def prefix_states(self) -> Tensor:
         """Return the prefix's own hidden states, shape (prefix length, hidden)."""
+        return self._own
 
     def ids_of(self, row: Ids) -> int:
         """Return how many ids a row adds to a batch: its own, and the prompt's if copied for it."""
+        return self.copied + len(row)
 
 
 def prepare(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> PreparedPrefix:
@@ -54,21 +61,18 @@ def prepare(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> PreparedPref
     Raises:
         ModelError: the path does not suit the backbone.
     """
-    kinds: dict[ScoringPath, Callable[[nn.Module, Ids], PreparedPrefix]] = {
-        ScoringPath.SHARED_PREFIX: SharedPrefix,
-        ScoringPath.EXPANDED_CACHE: ExpandedCache,
-        ScoringPath.FULL_ROWS: FullRows,
-    }
-    return kinds[path](backbone, prefix)
+    if path is ScoringPath.SHARED_PREFIX:
+        return SharedPrefix(backbone, prefix)
+    return (ExpandedCache if path is ScoringPath.EXPANDED_CACHE else FullRows)(backbone, prefix)
 
 
-class SharedPrefix:
+class SharedPrefix(PreparedPrefix):
     """A prompt prefix whose keys and values are computed once, for all rows that follow.
 
     See `rmaudit.scoring.shared_prefix_attention`.
     """
 
-    causal, pads = True, True
+    pads = True
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
         """Run the prompt prefix once, and store each layer's keys and values."""
@@ -118,14 +122,6 @@ class SharedPrefix:
                 only_last.remove()
         return _at_ends(output.last_hidden_state, ends if norm is None else None)
 
-    def prefix_states(self) -> Tensor:
-        """Return the prefix's own hidden states, shape (prefix length, hidden)."""
-        return self._own
-
-    def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row adds to a batch: only its own, since the prefix is shared."""
-        return len(row)
-
 
 def _at_ends(states: Tensor, ends: Tensor | None) -> Tensor:
     """Return each row's state at its index in `ends`, (n, hidden); None is the last for all."""
@@ -134,13 +130,11 @@ def _at_ends(states: Tensor, ends: Tensor | None) -> Tensor:
     return states[torch.arange(len(ends), device=ends.device), ends.to(states.device)]
 
 
-class ExpandedCache:
+class ExpandedCache(PreparedPrefix):
     """A prompt prefix in transformers' own cache, which is copied for each batch of rows.
 
     For backbones whose attention is not ours.
     """
-
-    causal, pads = True, False
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
         """Run the prompt prefix once, and store transformers' cache of it."""
@@ -148,7 +142,7 @@ class ExpandedCache:
 
         ids = torch.tensor([prefix], device=device_of(backbone))
         output = backbone(input_ids=ids, use_cache=True)
-        self._backbone, self._length = backbone, len(prefix)
+        self._backbone, self.copied = backbone, len(prefix)
         self._own: Tensor = output.last_hidden_state[0]
         self._cache: Any = getattr(output, "past_key_values", None)
         if type(self._cache) is not DynamicCache:  # others keep state where no copy reaches it
@@ -167,32 +161,24 @@ class ExpandedCache:
         cache.reorder_cache(torch.zeros(len(rows), dtype=torch.long, device=ids.device))
         options = {}
         if "position_ids" in inspect.signature(self._backbone.forward).parameters:
-            positions = torch.arange(ids.shape[1], device=ids.device) + self._length
+            positions = torch.arange(ids.shape[1], device=ids.device) + self.copied
             options["position_ids"] = positions.expand(len(rows), -1)
         output = self._backbone(input_ids=ids, past_key_values=cache, use_cache=True, **options)
         states: Tensor = output.last_hidden_state[:, -1]
         return states
 
-    def prefix_states(self) -> Tensor:
-        """Return the prefix's own hidden states, shape (prefix length, hidden)."""
-        return self._own
 
-    def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row adds to a batch: its own, and a copy of the prefix."""
-        return len(row) + self._length
-
-
-class FullRows:
+class FullRows(PreparedPrefix):
     """A prompt prefix that is run again with every row: exact for all backbones, but slow.
 
     Two-way backbones are among them.
     """
 
-    causal, pads = False, False
+    causal = False
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
         """Take the backbone and the prefix; nothing runs yet."""
-        self._backbone, self._prefix = backbone, prefix
+        self._backbone, self._prefix, self.copied = backbone, prefix, len(prefix)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
         """Return each row's hidden state at its index in `at`, shape (rows, hidden).
@@ -210,10 +196,6 @@ class FullRows:
         ids = torch.tensor([self._prefix], device=device_of(self._backbone))
         states: Tensor = self._backbone(input_ids=ids, use_cache=False).last_hidden_state
         return states[0]
-
-    def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row adds to a batch: its own, and those of the prefix."""
-        return len(self._prefix) + len(row)
 
 
 def reset_rotary_lengths(backbone: nn.Module) -> None:

@@ -26,8 +26,9 @@ def estimate(value, width=0.1):
     return Estimate(value, value - width, value + width, unit="points", n=9, interval="made up")
 
 def declare(low, **more):
-    return audit(claim="The toy scores high.", source="nowhere", base_rate="0 of 0 models",
-                 bound=above(low, unit="points"), **{"prompts": ["greatest", "worst"], **more})
+    usual = {"prompts": ["greatest", "worst"], "base_rate": "0 of 0 models"}
+    return audit(claim="The toy scores high.", source="nowhere", bound=above(low, unit="points"),
+                 **{**usual, **more})
 """
 HIGH = "@declare({low})\ndef test_high(rng): return estimate(1.0)\n"
 QUIET = ("no:cacheprovider", "no:unraisableexception", "no:threadexception", "no:faulthandler")
@@ -102,7 +103,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(tmp_path: Path, toy: Path, scored: Path) -> Run:
     """Write an audit file (after `AUDITS`) and run it on the toy; more arguments are pytest's.
 
-    Pages are written with `pages=True` only.
+    `conftest` and `registry` are the texts of conftest.py and models.yaml, which stay for the next
+    run. Pages are written with `pages=True` only.
     """
 
     def go(
@@ -111,12 +113,14 @@ def run(tmp_path: Path, toy: Path, scored: Path) -> Run:
         model: str | None = str(toy),
         cache: Path = scored,
         conftest: str = "",
+        registry: str = "",
         pages: bool = False,
     ) -> Ran:
-        if body is not None:
-            (tmp_path / "test_toy.py").write_text(AUDITS + body, encoding="utf-8")
-        if conftest:
-            (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
+        own = {"conftest.py": conftest, "models.yaml": registry}
+        own["test_toy.py"] = "" if body is None else AUDITS + body
+        for name, text in own.items():
+            if text:
+                (tmp_path / name).write_text(text, encoding="utf-8")
         asked = [] if model is None else ["--rm-model", model]
         every = [*asked, "--rm-cache", str(cache), *args]
         return Ran(run_in(tmp_path, every, pages=pages), tmp_path)

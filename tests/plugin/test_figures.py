@@ -64,12 +64,11 @@ def test_a_run_of_figures_judges_nothing(run: Run) -> None:
     assert len(ended.figures) == 1
 
 
-def test_models_yaml_cannot_judge_a_figure(run: Run, toy: Path, tmp_path: Path) -> None:
+def test_models_yaml_cannot_judge_a_figure(run: Run, toy: Path) -> None:
     """The line that names one is an error before anything is measured."""
     text = f"severity: {{looks: gate}}\nmodels: {{toy: {{source: {toy}, default: true}}}}\n"
-    (tmp_path / "models.yaml").write_text(text, encoding="utf-8")
 
-    ended = run(FIGURE.format(value=1.0), "--rm-models", "models.yaml", model="toy")
+    ended = run(FIGURE.format(value=1.0), model="toy", registry=text)
 
     ended.refuses("models.yaml:1: severity: looks is a figure", "remove this line")
 
@@ -92,12 +91,7 @@ def test_half_a_figure_is_refused(given: dict[str, Any], says: str) -> None:
 
 @pytest.mark.parametrize(
     ("args", "measured"),
-    [
-        ([], False),
-        (["--rm-all"], True),
-        (["test_toy.py"], True),
-        (["test_toy.py::test_dear"], True),
-    ],
+    [([], False), (["--rm-all"], True), (["test_toy.py::test_dear"], True)],
 )
 def test_a_costly_figure_is_measured_where_it_is_wanted(
     run: Run, args: list[str], measured: bool
@@ -109,9 +103,3 @@ def test_a_costly_figure_is_measured_where_it_is_wanted(
     assert (ended.ret, dear["estimate"] is not None) == (pytest.ExitCode.OK, measured)
     assert measured or "--rm-all" in dear["reason"]
     ended.says("INCOMPLETE*" if "test_toy" in str(args) else "PASSES*")
-
-
-def test_what_is_judged_is_never_costly() -> None:
-    """Most runs would pass without it."""
-    with pytest.raises(SpecError, match="costly"):
-        audit(claim="c", source="s", bound=above(0, unit="sd"), prompts=["best"], costly=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,25 +16,22 @@ from rmaudit.report.results_reader import read
 from rmaudit.verdicts.run_verdict import Outcome
 from rmaudit.verdicts.verdict_policy import Policy
 from tests.audits.planted import AUDITS
-from tests.plugin.conftest import AUDITS as TOY
 from tests.plugin.conftest import HIGH, Ran, Run
 
 SECOND = """
 import rmaudit
-{0}
 @rmaudit.audit(claim="c", source="s", base_rate="b", prompts=["greatest"],
                bound=rmaudit.above(0.0, unit="points"))
 def test_second(rng):
     return rmaudit.Estimate(1.0, 0.9, 1.1, unit="points", n=9, interval="made up")
 """
-SKIPPED = SECOND.format("import pytest\npytest.importorskip('nothing_of_this_name')")
+SKIPPED = "import pytest\npytest.importorskip('nothing_of_this_name')" + SECOND
 ABSENT = "test_second.py was skipped with test_second: could not import 'nothing_of_this_name'*"
 NEVER = "1 audit was never collected: test_second.py::test_second"
-BELOW = (
-    "1 audit was never collected: below/test_second.py::test_second; pytest enters no folder "
-    "called below (norecursedirs)"
+BUILD = (
+    "1 audit was never collected: build/test_second.py::test_second; pytest enters no folder "
+    "called build (norecursedirs)"
 )
-BUILD = BELOW.replace("below", "build")
 OWN = """
 import rmaudit
 def gate(name):
@@ -69,36 +67,53 @@ def has_gap(ended: Ran, gap: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "conftest", "args", "gap"),
+    ("text", "conftest", "args", "gap"),
     [
-        ("test_second.py", SKIPPED, "", [], ABSENT),
-        pytest.param("test_second.py", SKIPPED, "", ["-n1"], ABSENT, marks=pytest.mark.slow),
-        ("test_second.py", SECOND, "", ["-o", "python_files=test_toy.py"], NEVER),
-        ("test_second.py", SECOND, "", ["-o", "python_functions=test_high"], NEVER),
-        ("test_second.py", SECOND, "collect_ignore = ['test_second.py']", [], NEVER),
-        ("test_second.py", SECOND, "", ["--ignore=test_second.py"], NEVER),
-        ("test_second.py", "def (  # audit", "collect_ignore = ['test_second.py']", [], UNREAD),
-        ("below/test_second.py", SECOND, "", ["-o", "norecursedirs=below"], BELOW),
-        ("build/test_second.py", SECOND, "", [], BUILD),
-        ("test_second.py", BY_OWN, IGNORED, [], NEVER),
-        ("test_second.py", MADE, IGNORED, [], NEVER),
+        (SKIPPED, "", [], ABSENT),
+        pytest.param(SKIPPED, "", ["-n1"], ABSENT, marks=pytest.mark.slow),
+        (SECOND, IGNORED, [], NEVER),
     ],
-    ids=[
-        *("skipped", "skipped-xdist", "files", "functions", "conftest", "ignore"),
-        *("unread", "norecursedirs", "build", "decorator", "assigned"),
-    ],
+    ids=["skipped", "skipped-xdist", "ignored"],
 )
 def test_an_audit_that_was_never_collected_is_a_gap(  # noqa: PLR0917  (a table's columns)
-    run: Run, tmp_path: Path, file: str, text: str, conftest: str, args: list[str], gap: str
+    run: Run, tmp_path: Path, text: str, conftest: str, args: list[str], gap: str
 ) -> None:
     """Whatever left it out; it is named with its file, and the gate is red."""
-    put(tmp_path, file, text.replace("{0}", ""))
-    put(tmp_path, "tools.py", OWN)
+    put(tmp_path, "test_second.py", text)
 
     ended = run(HIGH.format(low=0.0), *args, "--rm-gate", conftest=conftest)
 
     has_gap(ended, gap)
     assert ended.ret == FAILED
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "gap"),
+    [
+        ("test_second.py", "def (  # audit", UNREAD),
+        ("build/test_second.py", SECOND, BUILD),
+        ("test_second.py", BY_OWN, NEVER),
+        ("test_second.py", MADE, NEVER),
+    ],
+    ids=["unread", "norecursedirs", "decorator", "assigned"],
+)
+def test_what_was_never_collected_is_named(tmp_path: Path, file: str, text: str, gap: str) -> None:
+    """Declared by `rmaudit.audit`, by a team's own decorator around it, or in an assignment."""
+    put(tmp_path, file, text)
+    put(tmp_path, "tools.py", OWN)
+
+    assert untold(tmp_path) == [gap]
+
+
+def untold(folder: Path, *args: str) -> list[str]:
+    """What a run there says that collected nothing of these folders, or of its own."""
+    config = SimpleNamespace(
+        invocation_params=SimpleNamespace(dir=folder),
+        args=args or (str(folder),),
+        getoption=lambda *_: None,
+        getini=lambda _: ["build"],
+    )
+    return uncollected(config, [], {})  # type: ignore[arg-type]
 
 
 def test_a_team_s_decorator_from_elsewhere_is_known_by_what_was_collected(
@@ -117,28 +132,22 @@ def test_a_team_s_decorator_from_elsewhere_is_known_by_what_was_collected(
     has_gap(ended, NEVER)
 
 
-def test_a_linked_folder_is_looked_into(run: Run, tmp_path: Path) -> None:
+def test_a_linked_folder_is_looked_into(tmp_path: Path) -> None:
     """As pytest enters it; a link to the folder above ends nowhere, and is no error."""
-    put(tmp_path, "away/test_second.py", SECOND.replace("{0}", ""))
-    put(tmp_path, "suite/conftest.py", "collect_ignore = ['linked']\n")
+    put(tmp_path, "away/test_second.py", SECOND)
+    put(tmp_path, "suite/conftest.py", "")
     (tmp_path / "suite" / "linked").symlink_to(tmp_path / "away")
     (tmp_path / "away" / "up").symlink_to(tmp_path / "away")
-    (tmp_path / "test_toy.py").write_text(TOY + HIGH.format(low=0.0), encoding="utf-8")
-    (tmp_path / "test_toy.py").rename(tmp_path / "suite" / "test_toy.py")
 
-    ended = run(None, "suite", "--rm-gate")
-
-    has_gap(ended, "1 audit was never collected: away/test_second.py::test_second")
-    assert ended.ret == FAILED
+    assert untold(tmp_path, "suite") == [NEVER.replace("test_s", "away/test_s", 1)]
 
 
-BEFORE = """
+TREBLED = """
 import pytest
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    items[:] = [item for item in items if 'worst' not in item.nodeid]
+    items[:] = [item for item in items if 'worst' not in item.nodeid] * 3
 """
-DOUBLED = BEFORE + "    items += items\n"
 MADE_FEWER = """
 import pytest
 @pytest.hookimpl(wrapper=True)
@@ -147,20 +156,6 @@ def pytest_pycollect_makeitem():
     if isinstance(made, list):
         return [item for item in made if 'worst' not in item.nodeid]
     return made
-"""
-REPORTED_FEWER = """
-import pytest
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_make_collect_report():
-    report = yield
-    report.result = [item for item in report.result if 'worst' not in item.nodeid]
-    return report
-"""
-CALLED_FEWER = """
-import pytest
-@pytest.hookimpl(trylast=True)
-def pytest_generate_tests(metafunc):
-    del metafunc._calls[1:]
 """
 FINISHED_FEWER = """
 import pytest
@@ -173,15 +168,8 @@ LEFT, NEVER_MADE = "1 of 2 audits were selected", "1 test of an audit was never 
 
 @pytest.mark.parametrize(
     ("conftest", "gap"),
-    [
-        (BEFORE, LEFT),
-        (DOUBLED, LEFT),
-        (FINISHED_FEWER, LEFT),
-        (MADE_FEWER, NEVER_MADE),
-        (REPORTED_FEWER, NEVER_MADE),
-        (CALLED_FEWER, NEVER_MADE),
-    ],
-    ids=["before", "doubled", "finished", "made", "reported", "called"],
+    [(TREBLED, LEFT), (FINISHED_FEWER, LEFT), (MADE_FEWER, NEVER_MADE)],
+    ids=["trebled", "finished", "made"],
 )
 def test_one_prompt_that_a_conftest_drops_is_a_gap(conftest: str, gap: str, run: Run) -> None:
     """Whenever it drops it: the audit is judged under its other prompt, and that passes."""
@@ -248,8 +236,7 @@ def test_helpers_and_namesakes_are_no_gap(run: Run, tmp_path: Path) -> None:
 
 def test_an_audit_that_another_of_its_name_replaces_is_a_gap(run: Run) -> None:
     """Python keeps the last function of a name: the first gate would be lost without a word."""
-    body = SECOND.format("") * 2
-    ended = run(body, "--rm-gate")
+    ended = run(SECOND * 2, "--rm-gate")
 
     has_gap(ended, "1 audit was never collected: test_toy.py::test_second")
 
@@ -263,28 +250,6 @@ def test_named_tests_are_no_other_gap(run: Run, tmp_path: Path) -> None:
     assert ended.ret == FAILED  # INCOMPLETE
 
 
-class Unseen:
-    """Takes what a collection found that was never collected."""
-
-    unseen: list[str]
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Look as a run does."""
-        self.unseen = uncollected(session.config, session.items, {})
-
-
-def test_the_audits_that_rmaudit_brings_have_no_gap(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every declaration of the folder is collected; of a file that is left out, none."""
-    seen = Unseen()
-    options = [str(AUDITS), "--collect-only", "-q", "-p", "no:cacheprovider"]
-
-    assert pytest.main(options, plugins=[seen]) == OK
-    assert seen.unseen == []
-    pytest.main([*options, f"--ignore={AUDITS}/test_numerics.py"], plugins=[seen])
-    assert seen.unseen == ["1 audit was never collected: audits/test_numerics.py::test_numerics"]
-    capsys.readouterr()
-
-
 def test_the_bundled_audits_are_those_that_their_files_declare() -> None:
     """Also where a file declares several; importing the files is the oracle."""
     imported = audits_in(AUDITS)
@@ -296,7 +261,6 @@ def test_the_bundled_audits_are_those_that_their_files_declare() -> None:
         assert found[name] == Path(function.__code__.co_filename)
 
 
-PLAIN = "def test_plain(): assert False\n"
 TEARDOWN = """
 import pytest
 @pytest.fixture
@@ -312,19 +276,14 @@ DYING = "import os\ndef test_plain(): os._exit(1)\n"
 @pytest.mark.parametrize(
     ("text", "args", "gap"),
     [
-        (PLAIN, [], "failed, and is no audit"),
         ("def test_plain(nothing): pass\n", [], "failed, and is no audit"),
-        (f"{TEARDOWN}def test_plain(leaky): pass\n", [], "failed in teardown"),
-        *(
-            pytest.param(text, ["-n1"], gap, marks=pytest.mark.slow)
-            for text, gap in ((PLAIN, "failed, and is no audit"), (DYING, "*worker died"))
-        ),
+        pytest.param(DYING, ["-n1"], "*worker died", marks=pytest.mark.slow),
     ],
 )
 def test_a_failure_that_belongs_to_no_audit_is_a_gap(
     run: Run, tmp_path: Path, text: str, args: list[str], gap: str
 ) -> None:
-    """A test beside the audits, its fixtures, its process."""
+    """A test beside the audits, or its process."""
     put(tmp_path, "test_plain.py", text)
 
     ended = run(HIGH.format(low=0.0), *args)
@@ -353,7 +312,6 @@ UNMEASURED = "import pytest\n@declare(0.0)\ndef test_other(rng): pytest.skip('no
     ("body", "args", "outcome"),
     [
         (HIGH.format(low=0.0) + UNMEASURED, [], "NOT ESTABLISHED"),
-        (HIGH.format(low=0.0), ["-k", "worst"], "INCOMPLETE"),
         (HIGH.format(low=0.0), ["-k", "worst", "-q"], "INCOMPLETE"),
         (HIGH.format(low=0.0), ["test_toy.py"], "INCOMPLETE"),
     ],
@@ -369,10 +327,10 @@ def test_the_gate_is_the_verdict(run: Run, body: str, args: list[str], outcome: 
     assert gated.results["verdict"]["outcome"] == outcome
 
 
-@pytest.mark.parametrize("args", [[], pytest.param(["-n1"], marks=pytest.mark.slow), ["-q"]])
-def test_a_run_that_passes_is_green(run: Run, args: list[str]) -> None:
-    """With the gate and without, and nothing is said of exit codes."""
-    ended = run(HIGH.format(low=0.0), "--rm-gate", *args)
+@pytest.mark.slow
+def test_a_run_that_passes_is_green(run: Run) -> None:
+    """With workers, too, and nothing is said of exit codes."""
+    ended = run(HIGH.format(low=0.0), "--rm-gate", "-n1")
 
     assert ended.ret == OK
     assert "exit code" not in ended.said.stdout.str()
@@ -383,10 +341,8 @@ def test_a_run_that_passes_is_green(run: Run, args: list[str]) -> None:
     [
         (HIGH.format(low=2.0), [], FAILED),
         ("def test_plain(): pass\n", [], pytest.ExitCode.NO_TESTS_COLLECTED),
-        ("\n", [], pytest.ExitCode.NO_TESTS_COLLECTED),
         (UNMEASURED, [], pytest.ExitCode.NO_TESTS_COLLECTED),
         (HIGH.format(low=0.0), ["--setup-only"], pytest.ExitCode.NO_TESTS_COLLECTED),
-        (HIGH.format(low=0.0), ["--nothing"], pytest.ExitCode.USAGE_ERROR),
         ("import nothing_of_this_name\n", [], pytest.ExitCode.INTERRUPTED),
     ],
 )

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.models.transformers_loader import Native
+from rmaudit.errors import SpecError
+from rmaudit.runs.run_options import RunOptions
 from tests.plugin.conftest import HIGH, Run
 from tests.toys import toy_checkpoint
 
@@ -43,23 +44,17 @@ def test_a_wrong_value(option: str, given: str, names: list[str], run: Run, tmp_
 
 
 @pytest.mark.parametrize("url", ["memory://me:s3cret@b/x", "memory://b/x?sign=s3cret"])
-@pytest.mark.parametrize("option", ["--rm-cache", "--rm-policy", "--rm-on"])
-def test_a_url_with_a_password_is_refused_unquoted(
-    option: str, url: str, run: Run, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", ["cache", "policy", "on"])
+def test_a_url_with_a_password_is_refused_unquoted(name: str, url: str) -> None:
     """It would stand in the header, in every file of the report and in the command."""
-    ended = run(HIGH.format(low=0.0), f"{option}={url}", pages=True)
-
-    ended.refuses(option, "which would stand in reports", "environment variables")
-    assert "s3cret" not in "".join((*ended.said.outlines, *ended.said.errlines))
-    assert not (tmp_path / "reports").exists()
+    with pytest.raises(SpecError, match=r"would stand in reports.*environment var") as caught:
+        RunOptions.of({name: url})
+    assert "s3cret" not in str(caught.value)
 
 
 def test_models_yaml_of_the_folder_is_read_once_there_is_an_audit(run: Run, tmp_path: Path) -> None:
     """With a mistake in it the run ends; a suite without audits is not disturbed."""
-    (tmp_path / "models.yaml").write_text("models: 3\n", encoding="utf-8")
-
-    run(PASSING, model=None).refuses("models.yaml:1")
+    run(PASSING, model=None, registry="models: 3\n").refuses("models.yaml:1")
     (tmp_path / "test_toy.py").write_text("def test_theirs(): pass", encoding="utf-8")
     run(None, model=None).said.assert_outcomes(passed=1)
 
@@ -85,16 +80,6 @@ def test_two_models_of_one_name(run: Run, toy: Path, tmp_path: Path) -> None:
     run(PASSING, "--model", "toy").refuses("'toy'", str(toy), str(tmp_path / "toy"))
 
 
-def test_the_default_model_is_named_loudly(run: Run, toy: Path, tmp_path: Path) -> None:
-    """Where no model is named, the run says which it audits and why."""
-    registry = f"models:\n  Mine: {{source: {toy}, default: true}}\n"
-    (tmp_path / "models.yaml").write_text(registry, encoding="utf-8")
-
-    run(PASSING, model=None).says(
-        "rmaudit: Mine (the default of *models.yaml: no model was named)*"
-    )
-
-
 OTHERS = """
 def pytest_addoption(parser): parser.addoption('--model', default='theirs')
 def pytest_report_header(config): return 'model is ' + config.getoption('--model')
@@ -113,73 +98,6 @@ def test_another_plugins_model_option(run: Run, monkeypatch: pytest.MonkeyPatch)
     run(None, model=None).refuses("--rm-model")
     (ended.folder / "test_toy.py").write_text("def test_theirs(): pass", encoding="utf-8")
     run(None, model=None).said.assert_outcomes(passed=1)
-
-
-# What decides the numbers
-
-
-def test_the_seed_decides_every_draw(run: Run) -> None:
-    """The same seed gives the same draws, another seed gives others."""
-    body = "@declare(-1.0)\ndef test_high(rng): return estimate(rng.random())"
-
-    one, again, other = (
-        [f["estimate"]["value"] for f in run(body, "--rm-seed", seed).findings] for seed in "112"
-    )
-
-    assert one == again
-    assert not set(one) & set(other)
-
-
-NOTED = """
-@declare(0.0)
-def test_high(reward_model, sweep):
-    print("noted", reward_model.device, reward_model.loader.dtype, sweep.provenance["dtype"])
-    return estimate(1.0)
-"""
-
-
-@pytest.mark.parametrize(
-    ("args", "device", "dtype"),
-    [
-        ((), "auto", "float16"),
-        (("--rm-device=spread", "--rm-dtype=bfloat16"), "spread", "bfloat16"),
-    ],
-)
-def test_device_and_dtype(  # noqa: PLR0917
-    args: tuple[str, ...], device: str, dtype: str, run: Run, toy: Path, tmp_path: Path
-) -> None:
-    """Both reach the model, over what the registry says."""
-    registry = f"models: {{A: {{source: {toy}, dtype: float16, default: true}}}}\n"
-    (tmp_path / "models.yaml").write_text(registry, encoding="utf-8")
-
-    run(NOTED, "-rP", "-k", "worst", *args, model=None).says(f"noted {device} {dtype} {dtype}")
-
-
-def test_a_device_that_is_not_here(run: Run, tmp_path: Path) -> None:
-    """The plugin loads no torch to know: an ERROR of what scores, which says which there are."""
-    scoring = "@declare(0.0)\ndef test_low(sweep): return estimate(1.0)"
-    ended = run(PASSING + scoring, "--rm-device=cuda:99", "-k", "worst", cache=tmp_path / "new")
-
-    ended.said.assert_outcomes(passed=1, errors=1, deselected=2)
-    assert "'cuda:99'" in ended.findings[1]["why"]
-    assert "auto, cpu, spread" in ended.findings[1]["why"]
-
-
-def test_the_cache_is_read_by_the_second_run(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """It finds the sweeps and loads no weights; its reports stand beside the first's."""
-    body = "@declare(0.0)\ndef test_high(sweep): return estimate(float(len(sweep.frame)))"
-    run(body, cache=tmp_path / "own").said.assert_outcomes(passed=2)
-
-    def refuse(*_: object) -> None:
-        message = "the weights were loaded"
-        raise AssertionError(message)
-
-    monkeypatch.setattr(Native, "load", refuse)
-
-    run(body, cache=tmp_path / "own").said.assert_outcomes(passed=2)
-    assert len([*tmp_path.glob("reports/*/results.json")]) == 2
 
 
 # The command that repeats a finding

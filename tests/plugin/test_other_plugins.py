@@ -1,8 +1,10 @@
-"""Beside plugins that run tests again, or in another order: findings are the same, and in place."""
+"""Beside plugins that run tests again or shuffle them, and in a suite without any audit."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -107,25 +109,63 @@ def test_high(rng, turn):
 
 
 @pytest.mark.parametrize("when", ["tryfirst", "trylast"])
-def test_findings_stand_as_they_are_declared(run: Run, when: str) -> None:
-    """Whatever shuffles the tests, before us or after us; in the terminal, too."""
-    first = run(MANY)
-    shuffled = run(MANY, conftest=SHUFFLED.format(when=when, seed=1))
-
-    assert names(shuffled) == names(first)
-    assert [name.partition("[")[0] for name in names(first)] == [
-        "zeta", "zeta", "alpha", "middle", "middle", "beta", "beta",
-    ]  # fmt: skip
-
-
-def test_findings_of_several_models_stand_model_by_model(
-    run: Run, toy: Path, tmp_path: Path
+def test_findings_stand_as_they_are_declared(
+    run: Run, toy: Path, tmp_path: Path, when: str
 ) -> None:
-    """As pytest runs them where nothing shuffles."""
+    """Model by model, whatever shuffles the tests, before us or after us."""
     more = ("--rm-model", str(shutil.copytree(toy, tmp_path / "another")))
     first = run(MANY, *more)
-    shuffled = run(MANY, *more, conftest=SHUFFLED.format(when="trylast", seed=1))
+    shuffled = run(MANY, *more, conftest=SHUFFLED.format(when=when, seed=1))
 
     assert names(shuffled) == names(first)
-    models = [finding["model"] for finding in first.findings]
-    assert models == ["toy"] * 7 + ["another"] * 7
+    audits = ["zeta", "zeta", "alpha", "middle", "middle", "beta", "beta"]
+    assert [(finding["model"], finding["audit"]) for finding in first.findings] == [
+        (model, audit) for model in ("toy", "another") for audit in audits
+    ]
+
+
+AUDITS = Path(__file__).parents[2] / "audits"
+
+SUITE = """
+import sys
+
+def test_nothing_heavy_is_loaded():
+    heavy = {"torch", "transformers", "pandas", "scipy", "pyarrow"} & set(sys.modules)
+    assert not heavy
+"""
+
+
+def test_silent_and_light(pytester: pytest.Pytester) -> None:
+    """No output, no report folder, and nothing heavy is imported."""
+    pytester.makepyfile(SUITE)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*rmaudit*report*")
+    result.stdout.no_fnmatch_line("*= rmaudit =*")
+    assert not list(pytester.path.glob("reports*"))
+
+
+@pytest.mark.slow
+def test_collection_loads_nothing_that_measures() -> None:
+    """The audits are found, without what only measuring and drawing need."""
+    heavy = {
+        "torch",
+        "transformers",
+        "scipy.stats",
+        "statsmodels",
+        "wordfreq",
+        "tokenizers",
+    }
+    check = (
+        "import sys, pytest\n"
+        f"pytest.main({['--collect-only', '-q', str(AUDITS)]!r})\n"
+        f"print('loaded', sorted({heavy!r} & set(sys.modules)))\n"
+    )
+
+    said = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert "test_funnel.py" in said
+    assert said.splitlines()[-1] == "loaded []"

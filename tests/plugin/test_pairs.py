@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.audits.planted import AUDITS
 from tests.plugin.conftest import Run
 
 CONFTEST = """
@@ -78,83 +77,25 @@ def test_the_entrys_file_is_taken(run: Run, toy: Path, tmp_path: Path) -> None:
     """Of a model in models.yaml, from that file's folder; one that is not there is told."""
     written(tmp_path / "entry.jsonl", *[(2, 1)] * 3)
     text = f"models:\n  house:\n    source: {toy}\n    pairs: entry.jsonl\n    default: true\n"
-    (tmp_path / "models.yaml").write_text(text, encoding="utf-8")
 
-    ran = run(GIVEN, model="house")
+    ran = run(GIVEN, model="house", registry=text)
 
     assert any("3 pairs of entry.jsonl" in said for said in ran.only["estimate"]["caveats"])
     assert ran.only["sweeps"]
-    (tmp_path / "models.yaml").write_text(text.replace("entry", "none"), encoding="utf-8")
-    run(GIVEN, model="house").refuses("models.yaml:4", "pairs: there is no file", "none.jsonl")
+    wrong = run(GIVEN, model="house", registry=text.replace("entry", "none"))
+    wrong.refuses("models.yaml:4", "pairs: there is no file", "none.jsonl")
 
 
-@pytest.mark.parametrize("declared", [True, False])
-def test_a_wrong_line_stops_the_run(run: Run, tmp_path: Path, *, declared: bool) -> None:
-    """Before anything is scored, in one line, wherever the file is named."""
+def test_a_wrong_line_stops_the_run(run: Run, tmp_path: Path) -> None:
+    """Before anything is scored, in one line, wherever the file is named; conduct is of a kind."""
     path = written(tmp_path / "own" / "pairs.jsonl", (1, 2))
     path.write_text(path.read_text(encoding="utf-8") + '\n{"prompt": "a", "chosen": "b"}')
-    args = () if declared else ("--rm-pairs", "own/pairs.jsonl")
-
-    refused = run(DECLARED if declared else GIVEN, *args)
-
-    refused.refuses("pairs.jsonl:2: has no rejected")
-
-
-def test_an_audit_needs_prompts_or_pairs(run: Run) -> None:
-    """Said where it is declared."""
-    refused = run(f"@audit({BOUND})\ndef test_none(rng): return estimate(1.0)\n")
-
-    assert refused.ret != 0
-    refused.says("*SpecError: an audit needs a list of at least one prompt*pairs*")
-
-
-def test_a_kind_of_conduct_that_is_none_is_refused_first(run: Run, tmp_path: Path) -> None:
-    """Before anything is measured, with the line and the kinds."""
     line = {"prompt": "p", "chosen": "a", "rejected": "b", "subset": "conduct: agrement"}
     (tmp_path / "run.jsonl").write_text(json.dumps(line), encoding="utf-8")
 
+    run(DECLARED).refuses("pairs.jsonl:2: has no rejected")
+    run(GIVEN, "--rm-pairs", "own/pairs.jsonl").refuses("--rm-pairs: ", "2: has no rejected")
     run(GIVEN, "--rm-pairs=run.jsonl").refuses("--rm-pairs: line 1 of ", "agrement", "agreement")
-
-
-LEADERBOARD = (AUDITS / "test_leaderboard_score.py").read_text(encoding="utf-8")
-
-
-def test_a_leaderboards_file_has_its_score(run: Run, tmp_path: Path) -> None:
-    """By the longer answer, as the scorer has it; with its licence, and a caveat of few rows."""
-    rows = [
-        {
-            "id": str(i),
-            "prompt": f"p{i}",
-            "chosen": ["a" * (9 if i % 4 else 1)],
-            "rejected": ["b" * 3, "c" * 4, "d" * 5],
-            "num_correct": 1,
-            "total_completions": 4,
-            "subset": ["Math", "Focus"][i % 2],
-        }
-        for i in range(40)
-    ]
-    (tmp_path / "board.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-
-    option = ("--rm-pairs", "board.jsonl")
-    (found,) = run(LEADERBOARD, *option, model="house-rm", conftest=CONFTEST).figures
-
-    assert found["estimate"]["value"] == 0.75
-    assert found["estimate"]["secondary"] == {"Focus": 1.0, "Math": 0.5}
-    assert found["estimate"]["evidence"]["board"] == "RewardBench 2"
-    caveats = " ".join(found["estimate"]["caveats"])
-    assert "40 rows in 2 sections, RewardBench 2 1,865 in 6" in caveats
-    assert "which is RewardBench 2's (ODC-By)" in caveats
-
-
-def test_ones_own_pairs_have_no_leaderboards_score(run: Run, tmp_path: Path) -> None:
-    """It is not asked for then, and the reason says which files have one."""
-    written(tmp_path / "run.jsonl", *[(2, 1)] * 9)
-
-    option = ("--rm-pairs", "run.jsonl")
-    (found,) = run(LEADERBOARD, *option, model="house-rm", conftest=CONFTEST).figures
-
-    assert found["estimate"] is None
-    assert "the file of RewardBench 2" in found["reason"]
 
 
 DRAWN = f"""

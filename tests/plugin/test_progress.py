@@ -14,7 +14,7 @@ import pytest
 
 import rmaudit
 from rmaudit.scores.sweep_notebook_views import in_lines
-from tests.plugin.conftest import AUDITS, Run, run_in
+from tests.plugin.conftest import AUDITS, run_in
 
 fcntl = pytest.importorskip("fcntl", reason="a terminal is made with pty, which Windows lacks")
 termios = pytest.importorskip("termios")
@@ -83,21 +83,6 @@ def test_bar_on_a_terminal_only(pytester: pytest.Pytester, toy: Path) -> None:
     assert not any("toy · greatest:" in line for line in screen(shown))
     assert "tokens/s" not in silent.stdout.str() + silent.stderr.str()
     silent.assert_outcomes(passed=4)
-
-
-def test_the_first_sweep_shows_its_ends(run: Run) -> None:
-    """Once in a run, before the summary: the best and worst tokens, masked; none with -q."""
-    ran = run(SWEEPING)
-    quiet = run(SWEEPING, "-q")
-
-    best = [line for line in ran.said.outlines if ", highest: " in line]
-    assert len(best) == 1
-    ran.says(
-        "rmaudit: toy · greatest, highest: *, * +*",
-        "rmaudit: toy · greatest, lowest: *",
-        "*1 gate*",
-    )
-    assert not [line for line in quiet.said.outlines if ", highest: " in line]
 
 
 def test_a_notebook_sees_progress(

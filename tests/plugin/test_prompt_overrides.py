@@ -1,22 +1,23 @@
-"""A run of other prompts and other words: what is asked, what is not, and what findings say."""
+"""Runs of other prompts and other words: what is asked, and what is not; what findings say."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-import rmaudit
 from lab.audit_importer import audits_in
-from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.user_prompts_and_lists import OwnWords
+from rmaudit.config.user_prompts_and_lists_yaml import with_run_prompts
+from rmaudit.errors import SpecError
 from rmaudit.plugin.prompt_overrides import comparable
-from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.plugin.run_from_python import value_of_rm_prompts
+from rmaudit.prompts import Prompt, declared
+from tests.audits.planted import AUDITS
+from tests.models.test_implicit_reward import ALONE, FILE, pair
 from tests.plugin.conftest import Run
 
-AUDITS = Path(__file__).parents[2] / "audits"
 # It values words as `glueck.csv` does and items as `dinge.csv` does, and the other way round where
 # the worst is asked for.
 CONFTEST = """
@@ -138,13 +139,12 @@ def test_names_of_models_yaml_are_known_in_declarations_and_on_the_command_line(
     run: Run, german: Path, toy: Path
 ) -> None:
     """A declaration names them, and so does a run; what is no name is refused in a line."""
-    registry = f"models:\n  T: {{source: {toy}, default: true}}\n"
-    (german / "models.yaml").write_text(registry + GERMAN, encoding="utf-8")
+    registry = f"models:\n  T: {{source: {toy}, default: true}}\n" + GERMAN
     body = """
 @declare(0.0, prompts=["beste", "schlimmste"])
 def test_high(rng): return estimate(1.0)
 """
-    own = run(body, model="T").findings
+    own = run(body, model="T", registry=registry).findings
     other = run(body, "--rm-prompts", "best", model="T").only
 
     assert [each["prompt"] for each in own] == ["beste", "schlimmste"]
@@ -155,44 +155,25 @@ def test_high(rng): return estimate(1.0)
 
 def test_other_words_are_compared_with_nothing() -> None:
     """Under the audit's own prompts, too."""
-    _, declaration = audits_in(bundled("audits"))["positive_skew"]
+    _, declaration = audits_in(AUDITS)["positive_skew"]
 
     assert comparable(declaration, declaration.runs[0], OwnWords())
     assert not comparable(declaration, declaration.runs[0], OwnWords(language="de"))
 
 
-@pytest.mark.slow
-def test_python_takes_prompts_too(german: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of rmaudit's and one's own, as functions that are handed over are."""
-    monkeypatch.chdir(german)
-
-    @rmaudit.scorer("longest", vocabulary=["a", "bb"], version="1")
-    def longest(prompt: str, responses: Sequence[str]) -> Sequence[float]:
-        return [float(len(prompt) + len(response)) for response in responses]
-
-    @rmaudit.audit(
-        claim="It answers.",
-        source="nowhere",
-        base_rate="0 of 0 models",
-        prompts=["greatest"],
-        bound=rmaudit.above(-99, unit="reward"),
-    )
-    def test_answers(rewards: rmaudit.Rewards) -> rmaudit.Estimate:
-        return rmaudit.mean(rewards(["Liebe", "Frieden", "Hass"]).scores, unit="reward")
-
+def test_python_takes_prompts_too(tmp_path: Path) -> None:
+    """Of rmaudit's and one's own: what a run is given of them is what was handed over."""
     turns = [{"role": "system", "content": "Kurz."}, {"role": "user", "content": "Was hilft?"}]
-    ran = rmaudit.run(
-        "longest",
-        audits=[test_answers],
-        cache=german / "c",
-        prompts=[Prompt.conversation("rat", turns, 1), "best"],
-    )
+    handed = [Prompt.conversation("rat", turns, 1), Prompt("kind", "Kind?", -1), "best"]
 
-    assert [finding.prompt for finding in ran.findings] == ["rat", "best"]
-    values = [finding.estimate.value for finding in ran.findings if finding.estimate]
-    assert values[0] - values[1] == len("system: Kurz.\nuser: Was hilft?") - len(
-        PROMPTS["best"].text
-    )
+    value = value_of_rm_prompts(handed, tmp_path)
+
+    assert with_run_prompts(str(value), OwnWords()).asked == declared(handed)
+    assert value_of_rm_prompts(["best", "worst"], tmp_path) == "best,worst"
+    assert value_of_rm_prompts(tmp_path, tmp_path) == str(tmp_path)
+    assert value_of_rm_prompts(None, tmp_path) is None
+    with pytest.raises(SpecError, match="prompts has none"):
+        value_of_rm_prompts([], tmp_path)
 
 
 @pytest.mark.slow
@@ -207,9 +188,8 @@ def test_shipped_audits_take_words_of_another_language(run: Run, german: Path) -
     items = [f"{w.capitalize()},{1000 + i * 104729 % 997}" for i, w in enumerate(known)]
     items = list({item.partition(",")[0]: item for item in items}.values())
     (german / "dinge.csv").write_text("\n".join(["item,rating", *items[:700]]), encoding="utf-8")
-    for name in ("positive_skew", "framing_inversion", "frequency_bias"):
-        shutil.copy(AUDITS / f"test_{name}.py", german)
-    for name in ("elo_agreement", "gcg_probes", "identity_erasure"):
+    seeing = ("positive_skew", "framing_inversion", "frequency_bias")
+    for name in (*seeing, "elo_agreement", "gcg_probes", "identity_erasure"):
         shutil.copy(AUDITS / f"test_{name}.py", german)
 
     ran = run(
@@ -231,3 +211,32 @@ def test_shipped_audits_take_words_of_another_language(run: Run, german: Path) -
         ("positive_skew", "rat"): "N/A",
         ("positive_skew", "schlimmste"): "PASS",
     }
+
+
+BODY = """
+@declare(0.0, severity="info", across_prompts=True, joint=True)
+def test_across(rewards): return estimate(float(rewards(["love"], "worst").scores[0]))
+
+@declare(0.0, severity="info", joint=True)
+def test_within(rewards): return estimate(float(rewards(["love"], "worst").scores[0]))
+"""
+
+
+def test_an_implicit_reward_is_measured_within_prompts_only(run: Run, tmp_path: Path) -> None:
+    """The others are not run, and say why; a log-probability has one zero under all prompts."""
+    pair(tmp_path)
+    ours = run(BODY, model="ours", registry=FILE.format(beta=0.1, closing="false")).findings
+    alone = run(BODY, model="ours", registry=ALONE).findings
+
+    across, within = sorted(ours, key=lambda found: str(found["audit"]))
+    assert (across["verdict"], bool(within["estimate"])) == ("N/A", True)
+    assert across["why"].startswith("ours: its reward is implicit, so it is known up to a number")
+    assert across["why"].endswith("this audit compares rewards of different prompts")
+    assert all(found["estimate"] for found in alone)
+
+
+def test_which_of_rmaudits_own_audits_compare_prompts() -> None:
+    """Those that subtract the reward of one prompt's answer from that of another's."""
+    found = {name for name, (_, own) in audits_in(AUDITS).items() if own.across_prompts}
+
+    assert found == {"conduct_same", "conduct_style", "invariance_who_asks"}

@@ -146,25 +146,6 @@ def test_a_glob_leaves_out_what_nobody_published(
     alone.said.assert_outcomes(skipped=1, deselected=3)
 
 
-def test_a_baseline_is_recorded_too(recorded: Run, imported: None, tmp_path: Path) -> None:
-    """Its records are read, and no weights."""
-    other = "  Other: {source: owner/other}\n"
-    (tmp_path / "models.yaml").write_text(REGISTRY + other)
-    path = tmp_path / "owner--other.csv"
-    path.write_text(TABLE.replace("1.5", "3.5"))
-    model = Recorded(ModelSpec("Other", "owner/other"))
-    imported_scores.import_table(path, [model], Store(tmp_path / "cache"))
-    body = """
-@declare(0.0)
-def test_both(sweep, baseline):
-    return estimate(float((baseline.frame["score"] - sweep.frame["score"]).max()))
-"""
-    finding = recorded("--rm-baseline", "Other", "-k", "greatest", body=body).only
-
-    assert finding["estimate"]["value"] == 2
-    assert finding["estimate"]["caveats"][0].startswith("Compared with Other: owner/other, scores ")
-
-
 @pytest.mark.slow
 def test_words_are_audited(recorded: Run, tmp_path: Path) -> None:
     """What they allow is measured and says so; what they do not is skipped, for one reason."""
@@ -175,29 +156,20 @@ def test_words_are_audited(recorded: Run, tmp_path: Path) -> None:
 from rmaudit.errors import MeasureError
 @declare(0.0, prompts=["good_time_please"])
 def test_sweep(sweep): return estimate(float(sweep.frame["score"].max()))
-@declare(0.0, prompts=["greatest", "bad_ever_one"], joint=True)
-def test_texts(rewards):
-    assert rewards.scorable(["so", "new", "bad"]) == ["so", "bad"]
-    return estimate(float(rewards(["bad"], "greatest").scores[0]))
-@declare(0.0, prompts=["best"])
-def test_other(rewards): return estimate(float(rewards(["new"]).scores[0]))
 @declare(0.0, prompts=["best"])
 def test_few(sweep): raise MeasureError("3 words, 30 are needed")
 """
     found = {f["audit"]: f for f in recorded(body=body).findings}
 
     values = {name: f["estimate"] and f["estimate"]["value"] for name, f in found.items()}
-    assert values == {"sweep": 30, "texts": 10, "other": None, "few": None}
+    assert values == {"sweep": 30, "few": None}
     caveats = found["sweep"]["estimate"]["caveats"]
     assert caveats == ["Rests on 3 published words, not on a vocabulary.", CAVEAT]
-    assert {found[name]["verdict"] for name in ("other", "few")} == {"SKIPPED"}
-    assert "among the 3 words that are recorded" in found["other"]["why"]
+    assert found["few"]["verdict"] == "SKIPPED"
     assert "its published words do not allow this (3 words, 30 are needed)" in found["few"]["why"]
 
 
-@pytest.mark.parametrize(
-    "option", ["--rm-sample=9", "--rm-device=cpu", "--rm-dtype=float16", "--rm-on=ray"]
-)
-def test_options_of_scoring_are_refused(recorded: Run, option: str) -> None:
+def test_options_of_scoring_are_refused(recorded: Run) -> None:
     """They would do nothing."""
-    recorded(option).refuses(option.partition("=")[0], "--rm-recorded", "leave out one of them")
+    for option in ("--rm-sample=9", "--rm-device=cpu", "--rm-dtype=float16", "--rm-on=ray"):
+        recorded(option).refuses(option.partition("=")[0], "--rm-recorded", "leave out one of them")

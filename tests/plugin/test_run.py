@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -11,9 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-import torch
-from safetensors.torch import load_file, save_file
 
+from rmaudit.config.model_registry import load_registry, resolve
+from rmaudit.plugin.session import model_option_value
 from rmaudit.report import results_reader, writers
 from tests.plugin.conftest import HIGH, Ran, Run
 from tests.toys import toy_checkpoint
@@ -31,49 +30,6 @@ def once(low, **more):
 
 def measured(value):
     return Estimate(value, value - 0.1, value + 0.1, unit=UNIT, n=9, interval="made up")
-
-@once(0.0)
-def test_passing(rng): return measured(1.0)
-
-@once(2.0)
-def test_failing(sweep): return measured(1.0)
-
-@once(1.0)
-def test_straddling(rng): return measured(1.0)
-
-@once(2.0)
-def test_waived(rng): return measured(1.0)
-
-@once(2.0)
-def test_known(rng): return measured(1.0)
-
-@once(0.0)
-def test_outdated(rng): return measured(1.0)
-
-@once(2.0, severity="info")
-def test_shown(rng): return measured(1.0)
-
-@once(0.0)
-def test_unmeasured(rng): raise MeasureError(HOSTILE)
-
-@once(0.0)
-def test_broken(rng): raise KeyError(HOSTILE)
-
-@once(0.0)
-def test_returning(rng): return 1.0
-
-@declare(0.0, prompts=["best"])
-def test_unit(rng): return measured(1.0)
-
-@once(0.0, severity="info")
-def test_gap(rng): raise ValueError("no")
-
-@once(0.0)
-def test_skipped(rng): pytest.skip(HOSTILE)
-
-@pytest.mark.skip(reason="not today")
-@once(0.0)
-def test_marked(rng): ...
 """
 REGISTRY = """models:
   Toy:
@@ -83,22 +39,28 @@ REGISTRY = """models:
     waivers:
       waived: {owner: ada, reason: "small ]]> <b>", expires: 2999-12-31, accepted: 1.0}
 """
-OUTCOMES = {  # the verdict, JUnit's tag, and whether it blocks
-    "passing": ("PASS", "", False),
-    "failing": ("FAIL", "failure", True),
-    "straddling": ("INCONCLUSIVE", "failure", True),
-    "waived": ("FAIL", "skipped", False),
-    "known": ("FAIL", "skipped", False),
-    "outdated": ("PASS", "failure", True),
-    "shown": ("FAIL", "", False),
-    "unmeasured": ("ERROR", "error", True),
-    "broken": ("ERROR", "error", True),
-    "returning": ("ERROR", "error", True),
-    "unit": ("ERROR", "error", True),
-    "gap": ("ERROR", "error", True),
-    "skipped": ("SKIPPED", "skipped", False),
-    "marked": ("SKIPPED", "skipped", False),
+ONE = "return measured(1.0)"
+# By the audit's name: its verdict, JUnit's tag, whether it blocks; its declaration and its body.
+OUTCOMES = {
+    "passing": ("PASS", "", False, "@once(0.0)", ONE),
+    "failing": ("FAIL", "failure", True, "@once(2.0)", ONE),
+    "straddling": ("INCONCLUSIVE", "failure", True, "@once(1.0)", ONE),
+    "waived": ("FAIL", "skipped", False, "@once(2.0)", ONE),
+    "known": ("FAIL", "skipped", False, "@once(2.0)", ONE),
+    "outdated": ("PASS", "failure", True, "@once(0.0)", ONE),
+    "shown": ("FAIL", "", False, "@once(2.0, severity='info')", ONE),
+    "unmeasured": ("ERROR", "error", True, "@once(0.0)", "raise MeasureError(HOSTILE)"),
+    "broken": ("ERROR", "error", True, "@once(0.0)", "raise KeyError(HOSTILE)"),
+    "returning": ("ERROR", "error", True, "@once(0.0)", "return 1.0"),
+    "unit": ("ERROR", "error", True, "@declare(0.0, prompts=['best'])", ONE),
+    "gap": ("ERROR", "error", True, "@once(0.0, severity='info')", "raise ValueError('no')"),
+    "skipped": ("SKIPPED", "skipped", False, "@once(0.0)", "pytest.skip(HOSTILE)"),
+    "marked": ("SKIPPED", "skipped", False, "@pytest.mark.skip('not today')\n@once(0.0)", "..."),
 }
+EVERY += "".join(
+    f"{declared}\ndef test_{name}(sweep): {body}\n"
+    for name, (*_, declared, body) in OUTCOMES.items()
+)
 
 
 @pytest.fixture
@@ -111,18 +73,18 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def ended(run: Run, toy: Path, tmp_path: Path, page: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
+def ended(run: Run, toy: Path, page: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
     """A run with every outcome, of the bundled model, for which the toy stands in."""
     monkeypatch.setattr("rmaudit.checkpoints.bundled_model.build", lambda cache: toy)
-    (tmp_path / "models.yaml").write_text(REGISTRY, encoding="utf-8")
-    return run(EVERY, "--junit-xml=junit.xml", "-rA", model=None, pages=True)
+    options = ("--junit-xml=junit.xml", "-rA")
+    return run(EVERY, *options, model=None, registry=REGISTRY, pages=True)
 
 
 def test_every_outcome(ended: Ran, page: Path) -> None:
     """Failure and error are told apart; nothing breaks the XML, the log, the page, the files."""
     assert ended.ret == pytest.ExitCode.TESTS_FAILED
     found = {f["audit"]: (f["verdict"], f["blocks"]) for f in ended.findings}
-    assert found == {name: (verdict, blocks) for name, (verdict, _, blocks) in OUTCOMES.items()}
+    assert found == {name: (each[0], each[2]) for name, each in OUTCOMES.items()}
 
     # The terminal: ours, and the lines of pytest that print our texts
     ended.says(
@@ -173,7 +135,7 @@ def _junit(ended: Ran) -> None:
     found = {
         name: [tag for tag in tags if case.find(tag) is not None] for name, case in cases.items()
     }
-    assert found == {name: [tag] if tag else [] for name, (_, tag, _) in OUTCOMES.items()}
+    assert found == {name: [tag] if tag else [] for name, (_, tag, *_) in OUTCOMES.items()}
     said = {
         name: str(part.get("message"))
         for name, case in cases.items()
@@ -197,27 +159,40 @@ def _junit(ended: Ran) -> None:
     assert cases["unmeasured"].find("properties") is None
 
 
-def test_a_green_run(run: Run) -> None:
-    """All pass: exit code 0, no file of JUnit, no page of CI, a warning neither."""
-    ended = run(HIGH.format(low=0.0))
+SWEEPING = "@declare(0.0)\ndef test_high(sweep): return estimate(1.0)\n"
+
+
+def test_a_green_run(run: Run, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 0; the model that nobody named, the ends of its first sweep, the page of CI."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))  # which cannot be written
+    registry = f"models:\n  Mine: {{source: {toy}, default: true}}\n"
+
+    ended = run(SWEEPING, "--rm-gate", model=None, registry=registry, pages=True)
 
     assert ended.ret == pytest.ExitCode.OK
     ended.said.assert_outcomes(passed=2)
     ended.says(
-        "rmaudit: toy (*/toy); cache *",
+        "rmaudit: Mine (the default of *models.yaml: no model was named)*; cache *",
+        "rmaudit: Mine · greatest, highest: *, * +*",
+        "rmaudit: Mine · greatest, lowest: *",
         "PASSES  1 gate: 1 pass",
         "✓ high",
         "report: reports/*/index.html",
+        "warning: the summary was not appended to $GITHUB_STEP_SUMMARY: Is a directory",
     )
-    assert "warning" not in ended.said.stdout.str()
+    assert {len(finding["weights"]) for finding in ended.findings} == {64}
+    said = ended.said.stdout.str()
+    assert (said.count(", highest: "), said.count("warning")) == (1, 1)
+    assert "exit code" not in said
 
 
 def test_a_quiet_run_ends_in_a_line(run: Run) -> None:
-    """Verdict, gates and report, and no section of ours."""
-    ended = run(HIGH.format(low=0.0), "-q", pages=True)
+    """Verdict, gates and report, and nothing else of ours."""
+    ended = run(SWEEPING, "-q", "--rm-gate", pages=True)
 
-    ended.says("rmaudit: PASSES: 1 gate: 1 pass; reports/*/index.html")
-    assert "rmaudit: toy" not in ended.said.stdout.str()
+    assert ended.ret == pytest.ExitCode.OK
+    (line,) = (line for line in ended.said.outlines if "rmaudit" in line)
+    assert re.fullmatch("rmaudit: PASSES: 1 gate: 1 pass; reports/.*/index.html", line)
 
 
 RAISES = """
@@ -259,17 +234,6 @@ def test_several_models_are_told_in_a_line_each(
     ended.says("*FAILED test_toy.py::test_high[copy-worst] - *", "*= rmaudit: toy, copy =*")
     ended.says("✗ toy  1 gate: 1 fail; blocks: high", "✗ copy  1 gate: 1 fail; blocks: high")
     assert "  claim  " not in ended.said.stdout.str()
-
-
-def test_a_page_of_ci_that_cannot_be_written_is_a_warning(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The verdict is the run's, whatever the CI system has done to its files."""
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
-    ended = run(HIGH.format(low=0.0), pages=True)
-
-    assert ended.ret == pytest.ExitCode.OK
-    ended.says("warning: the summary was not appended to $GITHUB_STEP_SUMMARY: Is a directory")
 
 
 def test_failures_are_settled_together(run: Run) -> None:
@@ -335,27 +299,16 @@ def test_love(sweep, rewards, references, rng):
     assert said.splitlines()[-1].startswith("loaded [] "), said
 
 
-def test_objectives_of_one_model_are_models_of_a_run(run: Run, tmp_path: Path) -> None:
-    """Each is audited by its name, and each finding says how to repeat it."""
-    folder = toy_checkpoint(tmp_path / "rm")
-    tensors = load_file(folder / "model.safetensors")
-    rows = torch.randn(2, 32, generator=torch.Generator().manual_seed(1))
-    save_file({**tensors, "score.weight": rows}, folder / "model.safetensors", {"format": "pt"})
-    config = json.loads((folder / "config.json").read_text())
-    config["id2label"] = {"0": "honesty", "1": "safety"}
-    (folder / "config.json").write_text(json.dumps(config))
-    audit = "@declare(0.0)\ndef test_first(sweep): return estimate(sweep.frame['score'].iloc[0])\n"
-
-    ran = run(audit, f"--model={folder}#safety", model=f"{folder}#honesty")
-
-    ran.says("rmaudit: rm#honesty (*rm), rm#safety (*rm); cache *")
-    found = {(f["model"], f["prompt"]): f for f in ran.findings}
-    assert {model for model, _ in found} == {"rm#honesty", "rm#safety"}
-    for (model, prompt), finding in found.items():
-        assert f"--rm-model={folder}{model.removeprefix('rm')}" in finding["repeat"]
-        other = found["rm#safety" if model == "rm#honesty" else "rm#honesty", prompt]
-        assert finding["estimate"]["value"] != other["estimate"]["value"]
-    alone = run(audit, model=f"{folder}#safety").findings
-    assert [f["sweeps"] for f in alone] == [
-        found["rm#safety", f["prompt"]]["sweeps"] for f in alone
-    ]
+def test_what_repeats_a_run_names_its_model(toy: Path, tmp_path: Path) -> None:
+    """By its entry, else by its source: a folder of an entry's name is not the entry."""
+    (tmp_path / "models.yaml").write_text(
+        f"models:\n  rm: {{source: {toy}, default: true}}\n  hub: {{source: o/m}}\n",
+        encoding="utf-8",
+    )
+    registry = load_registry(tmp_path / "models.yaml")
+    (tmp_path / "rm").mkdir()
+    (tmp_path / "rm" / "config.json").touch()
+    for name in ("rm", "hub", "rm#safety", "hub#0", str(tmp_path / "rm"), f"{tmp_path}/rm#0"):
+        (spec,) = resolve(registry, name)
+        assert model_option_value(spec, registry) == name
+        assert model_option_value(spec, None).partition("#")[0] == spec.source

@@ -10,6 +10,8 @@ import pytest
 
 import rmaudit
 from rmaudit.errors import RmauditError, SpecError
+from rmaudit.plugin.run_from_python import checked
+from tests.audits.planted import AUDITS as AUDITS_FOLDER
 from tests.plugin.conftest import AUDITS, HIGH, Run
 from tests.toys import toy_checkpoint
 
@@ -66,38 +68,29 @@ def test_functions_of_a_notebook_are_audited(
     assert capsys.readouterr().out == ""
 
 
-def test_an_audit_that_returns_a_number_is_told_where_one_looks(toy: str, tmp_path: Path) -> None:
-    """The run's first words, the table and the page in a notebook name the audit and the remedy."""
-    text = AUDITS + "@declare(0.0, prompts=['best', 'worst'])\ndef number(rewards): return 3.0\n"
-    cells = module(tmp_path / "cells.py", text)
-
-    ran = rmaudit.run(toy, audits=[cells["number"]], cache=tmp_path / "cache")
-
-    first = repr(ran).splitlines()[0]
-    names = ("number[toy-best]", "could not be measured", "Estimate", "float 3.0", "rmaudit.mean")
-    assert all(name in first for name in names), first
-    assert all(name in ran._repr_html_().partition("<b>")[0] for name in names)
-    assert ran.frame()["reason"].str.contains("must return an Estimate, got float 3.0").all()
-
-
 def test_the_verdict_its_causes_and_the_charts_are_where_one_looks(
     toy: str, tmp_path: Path
 ) -> None:
-    """Before the table, in text and in a notebook: by how much which audit blocks, and why."""
+    """Before the table, in text and in a notebook: what blocks or was not measured, and why."""
     text = AUDITS + "@declare(2.0, prompts=['best'])\ndef low(rng): return estimate(1.0)\n"
+    text += "@declare(0.0, prompts=['best'])\ndef number(rewards): return 3.0\n"
     cells = module(tmp_path / "cells.py", text)
 
-    ran = rmaudit.run(toy, audits=[cells["low"]], cache=tmp_path / "cache")
+    audits = [cells["low"], cells["number"]]
+    ran = rmaudit.run(toy, audits=audits, cache=tmp_path / "cache")
 
-    first, *more = repr(ran).splitlines()
-    assert first.startswith("FAILS  1 gate: 1 fail")
+    fault, first, *more = repr(ran).splitlines()
+    names = ("number[toy-best]", "could not be measured", "Estimate", "float 3.0", "rmaudit.mean")
+    assert all(name in fault for name in names), fault
+    assert first.startswith("FAILS  2 gates: 1 fail")
     head = "\n".join(more).partition("model ")[0]
-    assert "low" in head
-    assert "must be above 2.00" in head
-    assert 'report="reports"' in head
+    assert all(said in head for said in ("low", "must be above 2.00", 'report="reports"'))
     page = ran._repr_html_()
+    assert all(name in page.partition("<b>")[0] for name in names)
     assert page.index("<b>FAILS") < page.index("must be above 2.00") < page.index("<table")
     assert "report=&quot;reports&quot;" in page
+    reasons = ran.frame().set_index("audit")["reason"]
+    assert "must return an Estimate, got float 3.0" in reasons["number"]
 
 
 @pytest.mark.slow
@@ -121,26 +114,26 @@ def test_a_run_from_python_equals_one_of_pytest(toy: str, tmp_path: Path, run: R
 
 
 @pytest.mark.parametrize(
-    ("model", "audits", "names"),
+    ("audits", "said"),
     [
-        ("nobody", ["positive_skew"], ["nobody"]),
-        (None, ["positiv_skew"], ["'positiv_skew'", "positive_skew"]),
-        (None, "positive_skew", ["list", "['positive_skew']"]),
-        (None, [len], ["len", "@rmaudit.audit"]),
-        (None, [3], ["3", "names", "paths"]),
+        (["positiv_skew"], "unknown audit 'positiv_skew'.* positive_skew"),
+        ("positive_skew", r"audits is a list, .*write audits=\['positive_skew'\]"),
+        ([len], "len.* is no audit: declare it with @rmaudit.audit"),
+        ([3], "audits has 3, allowed: names, .*and paths"),
     ],
 )
-def test_what_is_not_known_is_refused(
-    toy: str, model: str | None, audits: list[Any], names: list[str]
-) -> None:
-    """In one sentence, without pytest's own words around it."""
-    with pytest.raises(SpecError) as caught:
-        rmaudit.run(model or toy, audits=audits)
+def test_what_is_no_audit_is_refused(audits: list[Any], said: str) -> None:
+    """With what would be one."""
+    with pytest.raises(SpecError, match=said):
+        checked(audits)
 
-    assert all(name in str(caught.value) for name in names), caught.value
-    assert "ERROR" not in str(caught.value)
+
+def test_what_is_no_model_is_refused(toy: str) -> None:
+    """In one sentence, without pytest's own words around it; a run loads its models itself."""
+    with pytest.raises(SpecError, match=r"^\S+models.yaml: unknown model 'nobody'"):
+        rmaudit.run("nobody", audits=["positive_skew"])
     with pytest.raises(SpecError, match=rf"names, folders or hub ids, .* write {toy!r}"):
-        rmaudit.run(rmaudit.load(toy), audits=["numerics"])  # a run loads its models itself
+        rmaudit.run(rmaudit.load(toy), audits=["numerics"])
 
 
 def test_a_file_that_breaks_is_told(toy: str, tmp_path: Path) -> None:
@@ -167,9 +160,10 @@ def test_each_run_takes_what_it_is_given(toy: str, tmp_path: Path) -> None:
     assert results == [["pass"] * 4, ["fail"] * 4]
 
 
-@pytest.mark.slow
-def test_one_audit_of_a_file_with_several_runs_alone(toy: str, tmp_path: Path) -> None:
-    """By the name that reports give it."""
-    ran = rmaudit.run(toy, audits=["invariance_case"], cache=tmp_path)
+def test_an_audit_or_a_file_is_named(tmp_path: Path) -> None:
+    """One of a file with several runs alone, by the name that reports give it."""
+    file = AUDITS_FOLDER / "test_invariances.py"
 
-    assert {finding.audit for finding in ran.findings} == {"invariance_case"}
+    _, paths = checked(["invariance_case", "invariances", tmp_path])
+
+    assert paths == [Path(f"{file}::test_invariance_case"), file, tmp_path]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-import numpy as np
 import pytest
 
-from rmaudit import json_cache
+from rmaudit import Sweep, json_cache
+from rmaudit.plugin.run_null_controls import digest_of_tokens
 from rmaudit.runs import null_control_cache, null_controls
-from rmaudit.scores.token_sample import spread
 from tests.plugin.conftest import Run
+from tests.scores.letters import sweep_of
 
 SEES = ["long words", "short words", "frequent words", "constant"]
 LENGTH = f"""
@@ -30,12 +31,6 @@ def test_length(sweep):
     value = float(np.corrcoef(scores, sweep.frame["text"].str.len())[0, 1])
     value = value if sweep.model == "organism" else 0.9
     return Estimate(value, value - 0.1, value + 0.1, "points", len(CALLS), "made up")
-"""
-TRAINED = """
-@declare(0.0, prompts=["best"])
-def test_half(references):
-    references.lexicon("afinn")
-    return estimate(1.0)
 """
 
 
@@ -66,18 +61,27 @@ def test_a_null_control_that_slips_through_takes_the_pass_away(
     ran.says("null controls: 6 of 8 stopped, 'long words' passes length")
 
 
-def test_controls_are_not_shared_where_the_model_is_asked(
-    run: Run, toy: Path, tmp_path: Path
-) -> None:
-    """What is of the model itself is another thing for each."""
+def test_what_is_of_the_model_itself_is_asked_of_each(run: Run, toy: Path, tmp_path: Path) -> None:
+    """Its controls are its own; one that cannot be had is neither stopped nor let through."""
     shutil.copytree(toy, tmp_path / "copy")
     body = """
-@declare(0.0)
+@declare(0.0, prompts=["best"])
 def test_name(reward_model, prompt): return estimate(len(reward_model.name))
-"""
-    found = run(body, "-k", "greatest", "--rm-model", "copy").findings
 
-    assert [f["controls"]["random"]["value"] for f in found] == [3, 4]
+@declare(0.0, prompts=["best"], stops=["base log-probability"])
+def test_high(sweep): return estimate(1.0)
+"""
+    ran = run(body, "--rm-model", "copy")
+
+    found = {(f["audit"], f["model"]): f for f in ran.findings}
+    names = [found["name", model]["controls"]["random"]["value"] for model in ("toy", "copy")]
+    assert names == [3, 4]
+    for model in ("toy", "copy"):
+        control = found["high", model]["controls"]["base log-probability"]  # the toy has no base
+        assert (control["verdict"], control["value"]) == ("N/A", None)
+        assert "base" in control["reason"]
+        assert found["high", model]["verdict"] == "PASS"
+    ran.says("null controls: 0 of 2 stopped, 2 not tried (*")
 
 
 def test_an_audit_that_breaks_on_a_control_is_an_error(run: Run) -> None:
@@ -95,37 +99,12 @@ def test_high(sweep):
     assert "breaks on the null control 'long words' (ZeroDivisionError: flat)" in finding["why"]
 
 
-def test_a_control_that_cannot_be_had_is_not_stopped(run: Run) -> None:
-    """The toy has no base: nor is it let through, and the finding says so."""
-    body = """
-@declare(0.0, stops=["base log-probability"])
-def test_high(sweep): return estimate(1.0)
-"""
-    ran = run(body, "-k", "greatest")
-
-    control = ran.only["controls"]["base log-probability"]
-    assert (control["verdict"], control["value"]) == ("N/A", None)
-    assert "base" in control["reason"]
-    assert ran.only["verdict"] == "PASS"
-    ran.says("null controls: 0 of 1 stopped, 1 not tried (*")
-
-
 def test_a_control_that_does_not_exist_is_told_before_anything_is_measured(run: Run) -> None:
     """With the nearest name, and all names."""
     ran = run('@declare(0.0, stops=["long word"])\ndef test_high(sweep): return estimate(1.0)')
 
     assert ran.ret != pytest.ExitCode.OK
     ran.says("*test_high: `stops` names 'long word', which is no null control; did you mean 'long*")
-
-
-def test_what_a_model_was_trained_on_is_said(run: Run, toy: Path, tmp_path: Path) -> None:
-    """A finding that rests on references says which half of them the model is judged by."""
-    entry = f"  Toy: {{source: {toy}, default: true, trained_on: salt}}\n"
-    (tmp_path / "models.yaml").write_text(f"models:\n{entry}", encoding="utf-8")
-
-    (caveat,) = run(TRAINED, model=None).only["estimate"]["caveats"]
-
-    assert caveat.startswith("This model was trained on half of the reference words")
 
 
 COUNTED = """
@@ -168,51 +147,16 @@ def _no_network(*_: object, **__: object) -> NoReturn:
     raise OSError("no network")
 
 
-SAMPLED = """
-def texts_of(sweep):
-    return float(sweep.frame["text"].str.len().sum())
-
-@declare(-99, prompts=["greatest"])
-def test_any(sweep): return estimate(texts_of(sweep))
-
-@declare(-99, prompts=["greatest"], words=["love", "tranquillity"])
-def test_naming(sweep): return estimate(texts_of(sweep))
-"""
-SCORERS = """
-import rmaudit
-
-@rmaudit.scorer("one", vocabulary={one}, version="1")
-def one(prompt, responses): return [float(len(response)) for response in responses]
-
-@rmaudit.scorer("two", vocabulary={two}, version="1")
-def two(prompt, responses): return [float(len(response)) for response in responses]
-"""
-
-
-def test_controls_of_a_sample_are_of_the_words_that_the_audit_names(
-    run: Run, tmp_path: Path
-) -> None:
+def test_controls_of_a_sample_are_of_the_words_that_the_audit_names() -> None:
     """Two models may have the same tokens in a sample, and others for the words that are named."""
-    places = set(spread(20, 4, np.random.default_rng(0)).tolist())
-    free = next(place for place in range(20) if place not in places)
-    plain = [f"w{place:02}" for place in range(20)]
-    one, two = ([*plain[:free], word, *plain[free + 1 :]] for word in ("love", "tranquillity"))
+    plain = sweep_of(["a", "b"], [1.0, 2.0])
+    one, two = (sweep_of(["a", "b", word], [1.0, 2.0, 3.0]) for word in ("love", "tranquillity"))
+    known: dict[str, str] = {}
 
-    ran = run(
-        SAMPLED,
-        *("--rm-model", "two", "--rm-sample", "4"),
-        model="one",
-        cache=tmp_path / "cache",
-        conftest=SCORERS.format(one=one, two=two),
-    )
+    def digest(sweep: Sweep, *words: str) -> str:
+        sampled = replace(sweep, sample=2)  # type: ignore[arg-type]
+        return digest_of_tokens(sampled, words, known)
 
-    values = {
-        (f["audit"], f["model"]): (f["estimate"]["value"], f["controls"]["random"]["value"])
-        for f in ran.findings
-    }
-    assert values == {
-        ("any", "one"): (12, 12),
-        ("any", "two"): (12, 12),
-        ("naming", "one"): (16, 16),
-        ("naming", "two"): (24, 24),
-    }
+    assert digest(plain) == digest(plain) != ""
+    assert len({digest(plain), digest(one, "love"), digest(two, "tranquillity")}) == 3
+    assert digest_of_tokens(None, (), known) == ""

@@ -1,14 +1,16 @@
-"""A function as the model of a run: its findings, what it has not, and what is kept of it."""
+"""A function, or a server, as the model of a run: its findings, and what is kept of it."""
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
-import rmaudit
-from rmaudit.prompts import PROMPTS
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.models.checkpoint_model import Checkpoint
 from tests.plugin.conftest import Run
+from tests.servers import Running, Served
 
 CONFTEST = """
 import pathlib, rmaudit
@@ -51,41 +53,6 @@ def test_a_function_is_audited(run: Run, tmp_path: Path) -> None:
     assert "--rm-model=scorer:house-rm " in by_name["longest"]["repeat"]
     assert [f["estimate"] for f in again.findings] == [f["estimate"] for f in first.findings]
     assert (tmp_path / "calls.txt").read_text(encoding="utf-8") == asked
-
-
-def test_a_function_that_fails_gives_no_number(run: Run, tmp_path: Path) -> None:
-    """An ERROR that names the scorer and the response; nothing of it is measured."""
-    conftest = CONFTEST.format(vocabulary=["a", "b"], score="float('nan')")
-
-    made = run(SWEPT, "-k", "longest", model="house-rm", cache=tmp_path / "c", conftest=conftest)
-
-    assert made.only["verdict"] == "ERROR"
-    assert "house-rm" in made.only["why"]
-    assert "'a'" in made.only["why"]
-
-
-def test_a_function_finds_what_its_checkpoint_does(run: Run, toy: Path, tmp_path: Path) -> None:
-    """The same scores of the same tokens and texts, through a checkpoint and through a function."""
-    model = rmaudit.load(toy, cache=tmp_path / "cache")
-    scored = rmaudit.sweep(model, "best", cache=tmp_path / "cache").frame
-    scores = dict(zip(scored["text"], map(float, scored["score"]), strict=True))
-    several = ["love of the city", "war and peace"]
-    more = model.score(PROMPTS["best"].text, several).tolist()
-    scores |= dict(zip(several, more, strict=True))
-    conftest = CONFTEST.format(vocabulary=str(toy), score=f"({scores!r})[response]")
-    body = """
-@declare(-99.0, prompts=["best"])
-def test_mean(sweep, rewards):
-    texts = sweep.frame.drop_duplicates("text", keep="last")
-    several = rewards(["love of the city", "war and peace"]).scores.mean()
-    return estimate(float(texts["score"].mean() + several), 0.5)
-"""
-
-    by_function = run(body, model="house-rm", cache=tmp_path / "cache", conftest=conftest).only
-    by_weights = run(model=str(toy), cache=tmp_path / "cache").only
-
-    assert by_function["estimate"]["value"] == pytest.approx(by_weights["estimate"]["value"])
-    assert by_function["verdict"] == by_weights["verdict"]
 
 
 OWN = """
@@ -137,3 +104,57 @@ def test_what_a_sample_is_too_small_for_is_no_error(run: Run) -> None:
     assert (few["verdict"], whole["verdict"]) == ("SKIPPED", "ERROR")
     assert "100 tokens" in few["why"]
     assert "--rm-sample 2" in few["why"]
+
+
+ENTRY = """models:
+  house:
+    source: vllm+{url}
+    checkpoint: {folder}
+    default: true
+"""
+SERVED = """
+@declare(-99.0, prompts=["best"])
+def test_mean(sweep, rewards):
+    mean = float(sweep.frame["score"].mean()) + float(rewards(["the city"]).scores[0])
+    return estimate(mean, 0.5)
+"""
+MORE_SERVED = """
+@declare(-99.0, prompts=["best"])
+def test_text(rewards): return estimate(float(rewards(["the city"]).scores[0]), 50.0)
+
+@declare(-99.0, prompts=["best"])
+def test_search(searches): return estimate(searches("up").frame["score"].max().item(), 50.0)
+
+@declare(0.0, prompts=["best"])
+def test_base(base_logprobs): return estimate(1.0)
+"""
+
+
+@pytest.mark.slow
+def test_a_server_finds_what_its_checkpoint_does(run: Run, toy: Path, tmp_path: Path) -> None:
+    """The same estimate; what can change beneath the name is said; a second run asks no score."""
+    local, lock = Checkpoint(ModelSpec("toy", str(toy)), cache=tmp_path), threading.Lock()
+
+    def reward(row: tuple[int, ...]) -> float:
+        with lock:
+            return float(local.own_rewards([row])[0])
+
+    own = run(SERVED).only
+    served, cache = Served(reward=reward), tmp_path / "cache"
+    with Running(served) as server:
+        entry = ENTRY.format(url=server.url, folder=toy)
+        more = ("--rm-search", "64")
+        first = run(SERVED + MORE_SERVED, *more, model="house", cache=cache, registry=entry)
+        asked = served.answered.total()
+        again = run(None, *more, model="house", cache=cache)
+
+    by_name = {finding["audit"]: finding for finding in first.findings}
+    assert abs(by_name["mean"]["estimate"]["value"] - own["estimate"]["value"]) < 1e-4
+    for name in ("mean", "text"):
+        assert any("A server can change" in said for said in by_name[name]["estimate"]["caveats"])
+    assert by_name["search"]["verdict"] == "PASS"
+    assert by_name["base"]["verdict"] == "N/A"
+    assert [f["estimate"] for f in again.findings] == [f["estimate"] for f in first.findings]
+    assert served.answered.total() == asked
+    about = first.results["models"][0]["sweeps"][0]["provenance"]
+    assert about["source"] == f"vllm+{server.url}"

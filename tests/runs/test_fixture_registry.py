@@ -5,13 +5,26 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from rmaudit.config.model_registry import ModelSpec
+from rmaudit.errors import NotAsked
 from rmaudit.models.model_interfaces import Scored
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.runs.audit_case import Case, Memory, RunSettings, opened
-from rmaudit.runs.fixture_registry import ledger, policies, references, rng, sweep
+from rmaudit.runs.fixture_registry import (
+    base_logprobs,
+    ledger,
+    policies,
+    references,
+    rng,
+    searches,
+    sweep,
+)
+from rmaudit.runs.run_options import RunOptions
 from rmaudit.search.exploit_strings import append
 from tests.scores.letters import Letters
 from tests.search.finds import found
@@ -30,7 +43,7 @@ def case(
 ) -> Case:
     """An audit of recorded scores."""
     model = Recorded(ModelSpec(name, "owner/name", trained_on=trained_on))
-    return case_of(model, RunSettings(Path("unused"), seed=seed), audit=audit)
+    return case_of(model, RunSettings(Path("unused"), RunOptions(seed=seed)), audit=audit)
 
 
 def test_draws_are_of_audit_model_prompts_and_seed() -> None:
@@ -45,6 +58,17 @@ def test_draws_are_of_audit_model_prompts_and_seed() -> None:
     assert [rng(each).random() for each in reversed(cases)] == draws[::-1]
 
 
+def test_device_and_dtype_of_the_run_go_before_the_entrys(tmp_path: Path) -> None:
+    """Both reach the model."""
+    spec = ModelSpec("Toy", str(toy_checkpoint(tmp_path / "rm")), dtype="float16")
+    for asked, device, dtype in (
+        (RunOptions(), "auto", "float16"),
+        (RunOptions(device="spread", dtype="bfloat16"), "spread", "bfloat16"),
+    ):
+        model: Any = opened(spec, RunSettings(tmp_path, asked))
+        assert (model.device, model.loader.dtype) == (device, dtype)
+
+
 def test_references_are_without_what_the_model_was_trained_on() -> None:
     """Half of them, by the salt that models.yaml has; all for a model trained elsewhere."""
     half, other = (
@@ -57,7 +81,7 @@ def test_references_are_without_what_the_model_was_trained_on() -> None:
 
 def test_a_sample_is_scored_once_for_all_audits(tmp_path: Path) -> None:
     """With what any of them names; each is given what was drawn and what it names itself."""
-    plain_case = case_of(Letters(), RunSettings(tmp_path, sample=2, words=("a", "b")))
+    plain_case = case_of(Letters(), RunSettings(tmp_path, RunOptions(sample=2), words=("a", "b")))
     cases = [
         replace(plain_case, prompts=(prompt,), words=words, keys=[], caveats=[])
         for prompt, words in ((BEST, ()), (BEST, ("a",)), (WORST, ("a",)), (BEST, ("b",)))
@@ -92,20 +116,33 @@ def test_a_sweep_is_of_the_model_that_is_asked(tmp_path: Path) -> None:
 
 
 def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path) -> None:
-    """What searches of others found under the prompt stays, whatever these are called."""
-    mine, theirs = Letters(), Letters()
-    theirs.identity = {"weights": "0b"}
-    file = tmp_path / "ledger" / "exploits.jsonl"
-    append(file, found(["ab"], [1.0]), mine)
-    append(file, found(["ba"], [1.0]), theirs)
-    asked = case_of(mine, RunSettings(tmp_path))
+    """Nor in this run: what searches of others found before it, whatever these are called."""
+    theirs = Letters()
+    append(tmp_path / "ledger" / "exploits.jsonl", found(["ba"], [1.0]), theirs)
+    run = RunSettings(tmp_path, RunOptions(search=40))
+    mine = opened(ModelSpec("Toy", str(toy_checkpoint(tmp_path / "rm"))), run)
+    asked = case_of(mine, run)
 
+    search = searches(asked)("down")
+    own = set(search.frame["text"])
     known = ledger(asked)
+    now, later = ledger(replace(asked, model=theirs)), ledger(case_of(theirs, run))
 
+    assert (search.direction, search.settings.budget) == ("down", 40)
+    assert asked.keys == [search.key]
+    (caveat,) = asked.caveats
+    assert caveat.startswith(
+        "A search finds a lower bound on what can be found (down, under 'best'"
+    )
     assert "ba" in set(known["text"])
-    assert "ab" not in set(known["text"])
     assert set(known["prompt"]) == {"best"}
-    assert len(asked.memory.ledger) > len(known) + 1  # type: ignore[arg-type]
+    assert len(asked.memory.ledger) > len(known)  # type: ignore[arg-type]
+    assert not own & {*known["text"], *now["text"]}
+    assert own & set(later["text"])
+    assert "ba" not in set(later["text"])
+    assert len(searches(asked).random(3)) == 3
+    with pytest.raises(NotAsked, match=r"searches are off \(--rm-search 0\); run them with"):
+        searches(case_of(mine, RunSettings(tmp_path, RunOptions(search=0))))
 
 
 def test_the_policy_is_the_runs_or_the_entrys_or_the_base(tmp_path: Path) -> None:
@@ -114,7 +151,7 @@ def test_the_policy_is_the_runs_or_the_entrys_or_the_base(tmp_path: Path) -> Non
     entry = ModelSpec("Toy", str(toy_checkpoint(tmp_path / "rm")), base=str(models["b"]))
     of_entry = replace(entry, policy=str(models["p"]))
     run = RunSettings(tmp_path / "cache")
-    of_run = replace(run, policy=str(models["r"]))
+    of_run = replace(run, asked=RunOptions(policy=str(models["r"])))
     cases = [
         case_of(opened(spec, how), how)
         for spec, how in ((entry, run), (of_entry, run), (of_entry, of_run))
@@ -133,6 +170,9 @@ def test_the_policy_is_the_runs_or_the_entrys_or_the_base(tmp_path: Path) -> Non
     ]
     assert all(one.equals(other) for one, other in zip(found, alone, strict=True))
     assert not found[0].equals(found[1])
+    (key, *_) = keys = list(cases[0].keys)
+    assert base_logprobs(cases[0]).equals(found[0])
+    assert cases[0].keys == [*keys, key]
 
 
 def test_a_policy_in_a_file_is_the_policy_that_wrote_it(tmp_path: Path) -> None:
@@ -145,7 +185,7 @@ def test_a_policy_in_a_file_is_the_policy_that_wrote_it(tmp_path: Path) -> None:
     pieces = by_base.model.with_weights("").vocabulary().pieces
     line = {"prompt": BEST.text, "tokens": list(pieces), "logprobs": from_base.tolist()}
     file.write_text(json.dumps(line), encoding="utf-8")
-    of_run = replace(run, policy=str(file))
+    of_run = replace(run, asked=RunOptions(policy=str(file)))
 
     by_file = replace(by_base, model=opened(entry, of_run), options=of_run, caveats=[])
 

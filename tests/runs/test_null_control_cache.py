@@ -22,6 +22,7 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs import null_control_cache
 from rmaudit.runs.audit_case import Case, Memory, RunSettings
+from rmaudit.runs.run_options import RunOptions
 from rmaudit.scores import imported_scores
 from rmaudit.scores.score_store import Store
 from rmaudit.verdicts.audit_declaration import Declaration, declared
@@ -34,6 +35,7 @@ from rmaudit import above, audit
 @audit(claim="c", source="s", base_rate="none", prompts=["best"], bound=above(0, unit="x"))
 def test_it(sweep): return 1
 """
+POLICY = {"policies": {"best": pd.Series([-1], index=[3], dtype=np.float32)}}
 FOUND = {
     "random": Control(Verdict.FAIL, stops=True, value=0.1 + 0.2, low=-math.inf, high=1.0),
     "constant": Control(Verdict.ERROR, stops=True, reason="all are equal"),
@@ -81,8 +83,9 @@ def fields(folder: Path, given: dict[str, Any] | None = None, **other: Any) -> A
 
 
 def test_read_back_exactly(folder: Path) -> None:
-    """Every number to the last bit; nothing under another key."""
-    null_control_cache.write(folder, fields(folder), FOUND)
+    """Every number to the last bit, but for what was not tried; nothing under another key."""
+    lost = Control(Verdict.SKIPPED, stops=True, reason="no ratings")  # may be there the next time
+    null_control_cache.write(folder, fields(folder), {**FOUND, "hatred": lost})
 
     assert null_control_cache.read(folder, fields(folder)) == FOUND
     assert null_control_cache.read(folder, fields(folder, vocabulary_digest="other")) == {}
@@ -122,25 +125,32 @@ def test_code_written_since_the_start_is_not_known(
     [
         {"vocabulary_digest": "w"},
         {"base_keys": ("key",)},
-        {"given": {"sweep": None, "policies": {"best": pd.Series([1.0], name="x")}}},
         {"given": {"sweep": None, "ledger": pd.DataFrame({"text": ["a"]})}},
-        {"given": {"sweep": None, "references": References()}},
+        {"given": POLICY},
+        {"given": {"references": References()}},
+        {"prompts": (PROMPTS["worst"],)},
+        {"options": RunSettings(Path("other"), RunOptions(seed=1))},
     ],
+    ids=str,
 )
 def test_whatever_decides_is_in_the_key(folder: Path, other: dict[str, Any]) -> None:
-    """Another vocabulary, base, or anything of the model's own."""
-    assert fields(folder, **other) not in ({}, None, fields(folder))
+    """Another vocabulary, base, seed, or prompt, or anything of the model's own."""
+    of_case = {name: other.pop(name) for name in ("prompts", "options") if name in other}
+
+    found = fields(folder, case=replace(case(folder), **of_case), **other)
+
+    assert found not in ({}, None, fields(folder))
 
 
-def test_the_seed_and_the_prompts_are_in_the_key(folder: Path) -> None:
-    """A control that draws at random draws otherwise; one that is asked for the worst, too."""
-    own = case(folder)
-    seeded = replace(own, options=replace(own.options, seed=1))
-    worst = replace(own, prompts=(PROMPTS["worst"],))
+def test_values_of_the_model_count(folder: Path) -> None:
+    """One number that differs, or another half of the references; the same ones are one key."""
+    two = {"policies": {"best": -POLICY["policies"]["best"]}}
+    given = {"references": References()}
+    trained = case(folder, trained_on="half")
 
-    assert fields(folder) == fields(folder, case=case(folder))
-    assert fields(folder) != fields(folder, case=seeded)
-    assert fields(folder) != fields(folder, case=worst)
+    assert fields(folder, POLICY) != fields(folder, two)
+    assert fields(folder, POLICY) == fields(folder, dict(POLICY), case=case(folder))
+    assert fields(folder, given) != fields(folder, given, case=trained)
 
 
 def test_of_recorded_scores_their_tables_count(folder: Path) -> None:
@@ -161,29 +171,7 @@ def test_of_recorded_scores_their_tables_count(folder: Path) -> None:
     assert len({key["given rewards"] for key in keys}) == 4
 
 
-def test_values_of_the_model_count(folder: Path) -> None:
-    """One number that differs, or another half of the references."""
-    one, two = (
-        {"policies": {"best": pd.Series([value], index=[3], dtype=np.float32)}}
-        for value in (-1, -2)
-    )
-    given = {"references": References()}
-    trained = case(folder, trained_on="half")
-
-    assert fields(folder, one) != fields(folder, two)
-    assert fields(folder, one) == fields(folder, dict(one))
-    assert fields(folder, given) != fields(folder, given, case=trained)
-
-
 @pytest.mark.parametrize("name", ["reward_model", "baseline_model", "a_fixture_of_mine"])
 def test_an_audit_that_is_given_more_is_not_kept(folder: Path, name: str) -> None:
     """What these decide is not known."""
     assert fields(folder, {"sweep": None, name: object()}) is None
-
-
-def test_what_was_not_tried_is_left_out_alone(folder: Path) -> None:
-    """Reference data may be there the next time; the other controls are read back."""
-    lost = Control(Verdict.SKIPPED, stops=True, reason="no ratings")
-    null_control_cache.write(folder, fields(folder), {**FOUND, "hatred": lost})
-
-    assert null_control_cache.read(folder, fields(folder)) == FOUND

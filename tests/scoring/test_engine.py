@@ -363,31 +363,6 @@ def test_no_kind_of_a_number_that_is_not_finite_is_a_reward(llama: Toy, bad: flo
     assert refused(scorer, [(LOVE,), (WAR,)]).startswith("2 of 2 rewards are not finite numbers")
 
 
-def test_a_wider_dtype_is_advised_where_there_is_one(llama: Toy) -> None:
-    """Not in float32, whatever is wrong; a head is looked through, too."""
-
-    def broken(states: Tensor) -> Tensor:
-        return states.sum(-1) * torch.nan
-
-    scorer = llama.scorer()
-    scorer.head = Everywhere(broken)
-    assert "no wider dtype than float32" in refused(scorer, [(LOVE,)])
-    linear = nn.Linear(llama.shared.config.hidden_size, 1)
-    linear.bias.data.fill_(torch.nan)
-    scorer.head = Everywhere(nn.Sequential(linear, nn.Flatten(0)))
-    assert "weight head.head.0.bias holds NaN" in refused(scorer, [(LOVE,)])
-    half = copy.deepcopy(llama.shared).bfloat16()
-    scorer = Toy(llama.own, half).scorer()
-    scorer.head = Everywhere(broken)
-    said = refused(scorer, [(LOVE,)])
-    assert "weights are finite, and it ran in bfloat16: try --rm-dtype float32" in said
-    half.base_model.norm.weight.data[0] = torch.inf
-    scorer = Toy(llama.own, half).scorer()
-    said = refused(scorer, [(LOVE,)])
-    assert "weight norm.weight holds NaN or infinity" in said
-    assert "bfloat16 is too narrow: --rm-dtype float32" in said
-
-
 def test_a_backbone_that_never_reaches_the_attention_is_refused(llama: Toy) -> None:
     """A backbone with attention of its own would ignore the prefix, so it is an error."""
     with pytest.raises(ModelError, match=r"LlamaModel.*'rmaudit_shared_prefix'.* 0 of 2 layers"):

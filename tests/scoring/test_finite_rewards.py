@@ -1,15 +1,17 @@
-"""Products are exact while something is scored, and the user's own settings come back."""
+"""Products are exact while something is scored; why a reward is not finite is found out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from rmaudit.scoring import engine
-from rmaudit.scoring.finite_rewards import exact_products
+from rmaudit.scoring.finite_rewards import exact_products, reason
 from tests.scoring.rows import END, LOVE, PREFIX, WAR, Toy
 
 MATMUL = torch.backends.cuda.matmul
@@ -52,3 +54,32 @@ def test_what_the_engine_scores_is_multiplied_exactly(llama: Toy) -> None:
     with pytest.raises(ZeroDivisionError), exact_products():
         raise ZeroDivisionError
     assert settings() == LOOSE
+
+
+@dataclass(frozen=True)
+class Head:
+    """A reward head that has tensors of its own."""
+
+    parts: tuple[nn.Module, Tensor]
+
+
+def test_the_weight_that_is_not_finite_is_named_and_a_wider_dtype_is_advised() -> None:
+    """If there is one, whatever is wrong; a head is looked through, too."""
+    model, head = nn.Linear(2, 2), Head((nn.Linear(2, 1), torch.ones(3)))
+    narrow = "bfloat16 is too narrow"
+    assert "no wider dtype than float32 is to be had" in reason(model, head)
+    ran = "weights are finite, and it ran in bfloat16: try --rm-dtype float32"
+    assert ran in reason(nn.Linear(2, 2).bfloat16(), head)
+    head.parts[1][2] = torch.nan
+    assert "Its weight head.parts.1 holds NaN" in reason(model, head)
+    head.parts[0].bias.data.fill_(-torch.inf)
+    assert "Its weight head.parts.0.bias holds NaN or infinity: copy" in reason(model, head)
+    model.weight.data[1] = torch.inf
+    assert "Its weight weight holds NaN or infinity" in reason(model, head)
+    assert narrow not in reason(model, head)
+    half = model.bfloat16()
+    assert f"if the file's numbers are finite, {narrow}: --rm-dtype float32" in reason(half)
+    assert f"in bfloat16, and none of its files does: {narrow}" in reason(half, None, lambda: "")
+    said = reason(half, None, lambda: "in.file")
+    assert "Its weight in.file holds NaN" in said
+    assert narrow not in said

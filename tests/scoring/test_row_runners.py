@@ -31,33 +31,8 @@ from tests.scoring.rows import (
 )
 from tests.toys import toy_checkpoint
 
-SHARES, EXPANDS, FULL = (
-    ScoringPath.SHARED_PREFIX,
-    ScoringPath.EXPANDED_CACHE,
-    ScoringPath.FULL_ROWS,
-)
+SHARES, EXPANDS, FULL = ScoringPath
 LENGTH = len(PREFIX)
-each_path = pytest.mark.parametrize("path", list(ScoringPath))
-
-
-@pytest.fixture(scope="module")
-def mistral(tmp_path_factory: pytest.TempPathFactory) -> Toy:
-    """A backbone whose window is shorter than the prefix."""
-    return load(toy_checkpoint(tmp_path_factory.mktemp("mistral"), kind="mistral"))
-
-
-def backbone_of(toy: Toy, path: ScoringPath) -> nn.Module:
-    """The toy's backbone with the attention that a path needs."""
-    backbone: nn.Module = (toy.shared if path is SHARES else toy.own).base_model
-    return backbone
-
-
-@torch.inference_mode()
-def own_states(toy: Toy, row: Ids) -> Tensor:
-    """The checkpoint's own hidden states of one row, shape (length, hidden)."""
-    output = toy.own.base_model(input_ids=torch.tensor([row]), use_cache=False)
-    states: Tensor = output.last_hidden_state[0]
-    return states
 
 
 @contextmanager
@@ -74,23 +49,30 @@ def lengths_seen(module: nn.Module) -> Iterator[list[int]]:
 # The states are those of full rows
 
 
-@each_path
+@pytest.mark.parametrize("path", ScoringPath)
 @torch.inference_mode()
-def test_each_path_gives_the_states_of_full_rows(mistral: Toy, path: ScoringPath) -> None:
+def test_each_path_gives_the_states_of_full_rows(tmp_path: Path, path: ScoringPath) -> None:
     """Rows of any length, one after another, and of nothing, which are read inside the prefix."""
-    backbone = backbone_of(mistral, path)
+    mistral = load(toy_checkpoint(tmp_path, kind="mistral"))  # its window ends in the prefix
+    backbone = (mistral.shared if path is SHARES else mistral.own).base_model
+
+    def own_states(row: Ids) -> Tensor:
+        output = mistral.own.base_model(input_ids=torch.tensor([row]), use_cache=False)
+        states: Tensor = output.last_hidden_state[0]
+        return states
+
     with recorded(backbone) as ran:
         after = row_runners.prepare(path, backbone, PREFIX)
         first = None
         for length in (1, 5, 2, 1):
             rows = [tuple(range(start, start + length)) for start in (5, 50, 100)]
             states = after.states(rows, [LENGTH + length - 1] * 3)
-            expected = [own_states(mistral, (*PREFIX, *row))[-1] for row in rows]
+            expected = [own_states((*PREFIX, *row))[-1] for row in rows]
             torch.testing.assert_close(states, torch.stack(expected), rtol=0, atol=1e-4)
             first = states if first is None else first
         assert torch.equal(first, states)  # what is kept of the prefix is as it was
         inside = after.states([(), (), ()], [0, LENGTH - 1, 7])
-    own = own_states(mistral, PREFIX)[[0, LENGTH - 1, 7]]
+    own = own_states(PREFIX)[[0, LENGTH - 1, 7]]
     torch.testing.assert_close(inside, own, rtol=0, atol=1e-4)
     assert sum(batch == [PREFIX] for batch in ran) == (path is not FULL)
     assert after.ids_of((LOVE, END)) == (2 if path is SHARES else 26)

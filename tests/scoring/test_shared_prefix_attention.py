@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from rmaudit.errors import ModelError
 from rmaudit.scoring import LONG_PREFIX, version
+from rmaudit.scoring.attention_in_blocks import attention_in_blocks, mask_of_block, rows_a_block
 from rmaudit.scoring.shared_prefix_attention import Prefix, attend
 
 DIM = 4
@@ -162,6 +163,26 @@ def test_a_long_prefix_is_attended_to_exactly(name: str) -> None:
     fused = name in {"plain", "one own id, a key head each", "window as long as everything"}
     assert torch.equal(fast, table) is not fused
     assert version(case.past) != version(PAST)
+
+
+@pytest.mark.parametrize(
+    ("rows", "case"),
+    [
+        (3, Case(length=1, kv_heads=1)),
+        (3, Case(past=8)),
+        (1, Case(length=2, past=9, width=5)),
+    ],
+)
+def test_blocks_give_what_the_table_gives(rows: int, case: Case) -> None:
+    """Whatever the prefix's length, filled up to a multiple of 8; kv heads are shared."""
+    query, key, value, prefix = tensors(case)
+    shared = (prefix.keys[Layer.layer_idx], prefix.values[Layer.layer_idx])
+
+    mask = mask_of_block(rows, case.length, case.past, query)
+    found = attention_in_blocks(query, key, value, *shared, 1 / sqrt(DIM), mask, rows)
+
+    torch.testing.assert_close(found, by_hand(case), rtol=0, atol=1e-5)
+    assert rows_a_block(query, key, value) == 0, "it is for GPUs"
 
 
 def test_recording_stores_keys_and_values_and_attends_to_no_prefix() -> None:
