@@ -28,6 +28,7 @@ from rmaudit.references.published_score_tables import PublishedTable
 from rmaudit.references.sources import locate
 from rmaudit.scores.score_parquet import Stored, checksum, key_of
 from rmaudit.scores.score_store import Store
+from rmaudit.scores.shard_scoring import Work
 
 _MOST_SHOWN = 3  # texts that are shown
 
@@ -254,7 +255,8 @@ def _store_table(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from wh
     about = {**model.provenance, "file": table.path.name, "sha256": table.sha256}
     if kind == WORDS:
         about["source"] = f"published scores of {model.spec.source} (Christian et al. 2026)"
-    stored = before or store.fill(fields, rows, lambda which: values[which], lambda: about)
+    work = Work(fields, rows, lambda which: values[which], lambda: about)
+    stored = before or store.complete(work)
     same = stored.provenance["sha256"] == table.sha256
     if not same and checksum(stored.frame) != checksum(rows.assign(score=values)):
         path = store.where(stored.key)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,6 @@ import pyarrow.parquet as pq
 
 from rmaudit.checkpoints.process_locks import one_process_of_host
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.models.external_scorer_batches import Pace
 from rmaudit.scores import score_parquet
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import Files, LocalFiles, files_at
@@ -43,7 +42,7 @@ from rmaudit.scores.score_parquet import (
     parts_of,
     shard_name,
 )
-from rmaudit.scores.shard_scoring import Measured, Score, Work, shard_of, sharded
+from rmaudit.scores.shard_scoring import Work, make_shard, sharded
 
 Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
 
@@ -88,38 +87,22 @@ class Store:
             with one_process_of_host(self.where(key)):
                 return score_parquet.read_or_set_aside(self.files, name_of(key), key)
 
-    def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
-        self,
-        fields: Fields,
-        rows: pd.DataFrame,
-        score: Score,
-        provenance: Callable[[], Mapping[str, Any]],
-        *,
-        measured: Measured = lambda _: {},
-        bar: Bar | None = None,
-        pace: Pace | None = None,
-        answers_a_call: Callable[[], int] = lambda: 0,
-    ) -> Stored:
-        """Return the scores of n `rows`: read from the cache, or else computed and stored.
+    def complete(self, work: Work) -> Stored:
+        """Return the scores of a task's rows: read from the cache, or else scored and stored.
 
-        What an interrupted run has stored is not computed again. The scores are stored under
-        `fields`, in the column `score` (float32). The arguments are those of a `Work`.
+        What an interrupted run has stored is not computed again. The scores are in the column
+        `score` (float32).
 
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.
         """
-        asked = (measured, bar, pace, answers_a_call)
-        return self.complete(Work(fields, rows, score, provenance, *asked))
-
-    def complete(self, work: Work) -> Stored:
-        """Return the scores of a task: from the cache, or scored and stored. Raises as `fill`."""
         return self.once(work.fields, lambda journal: sharded(journal, work), work.bar)
 
     def once(self, fields: Fields, make: Make, bar: Bar | None = None) -> Stored:
         """Return the scores stored under `fields`, or else call `make` and store its result.
 
         `make` is given a journal (the shards stored so far) and returns a frame and its provenance;
-        `bar` is shown while it runs. Raises as `fill` does.
+        `bar` is shown while it runs. Raises as `complete` does.
         """
         key = key_of(fields)
         found = self.read(key)
@@ -154,10 +137,9 @@ class Store:
     def make(self, work: Work, which: slice) -> None:
         """Score and store one shard of a task, if it is missing; wait for no other process.
 
-        `complete` then finds it. Raises as `fill` does.
+        `complete` then finds it, and raises the same.
         """
-        with suppress(MadeMeanwhileError):
-            shard_of(Journal(self.files, work.key), work, which)
+        make_shard(Journal(self.files, work.key), work, which)
 
     def _make(self, key: str, fields: Fields, make: Make) -> Stored:
         with score_parquet.writing(self.files.where(parts_of(key))):
@@ -207,25 +189,6 @@ def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
     its sweep. Files without metadata are left out.
     """
     found: defaultdict[str, Counts] = defaultdict(Counts)
-    for kept in _stored_files(cache):
-        source = str(kept.fields.get("model") or kept.provenance.get("source"))
-        scored, recorded = found[source]
-        if "recorded" in kept.fields:
-            found[source] = Counts(scored, recorded + 1)
-        elif "token_id" in kept.columns and "part" not in kept.fields:
-            found[source] = Counts(scored + 1, recorded)
-    return found
-
-
-class _StoredFile(NamedTuple):
-    """The metadata of a stored file: its columns, the fields of its key, and provenance."""
-
-    columns: tuple[str, ...]
-    fields: dict[str, str]
-    provenance: dict[str, object]
-
-
-def _stored_files(cache: Path | str | Store) -> Iterator[_StoredFile]:
     files = store_at(cache).files
     for name in files.names():
         if "/" in name or not name.endswith(".parquet"):
@@ -234,6 +197,13 @@ def _stored_files(cache: Path | str | Store) -> Iterator[_StoredFile]:
             with files.opened(name) as file:
                 schema = pq.read_schema(file)
             about = json.loads((schema.metadata or {})[META])
-            yield _StoredFile(tuple(schema.names), about["fields"], about["provenance"])
+            fields, provenance = dict(about["fields"]), dict(about["provenance"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
+        source = str(fields.get("model") or provenance.get("source"))
+        scored, recorded = found[source]
+        if "recorded" in fields:
+            found[source] = Counts(scored, recorded + 1)
+        elif "token_id" in schema.names and "part" not in fields:
+            found[source] = Counts(scored + 1, recorded)
+    return found

@@ -23,6 +23,7 @@ from rmaudit.prompts import ALL, CUSTOM, Prompt
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Stored, checksum, key_of
 from rmaudit.scores.score_store import Store
+from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.token_sample import spread
 from rmaudit.scoring import Begun, version
 
@@ -66,15 +67,17 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     def alone(places: Sequence[int]) -> NDArray[np.float32]:
         return model.own_rewards([(*slot.prefix, *answers[i], *slot.suffix) for i in places])
 
-    return store.fill(
-        fields,
-        rows,
-        score,
-        lambda: provenance_of(model, slot, prompt),
-        measured=lambda made: measured_noise(made, alone),
-        bar=bar,
-        pace=model.pace,
-        answers_a_call=lambda: model.answers_a_call(prompt.asked),
+    return store.complete(
+        Work(
+            fields,
+            rows,
+            score,
+            lambda: provenance_of(model, slot, prompt),
+            measured=lambda made: measured_noise(made, alone),
+            bar=bar,
+            pace=model.pace,
+            answers_a_call=lambda: model.answers_a_call(prompt.asked),
+        )
     )
 
 
@@ -117,19 +120,21 @@ def paper(
     def score(which: slice) -> Begun:
         return model.begin_rows(distinct[which], on_progress=bar.advance)
 
-    once = store.fill(
-        {**fields, "rendered_rows": digest},
-        pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)}),
-        score,
-        provenance,
-        measured=lambda made: measured_noise(made, alone),
-        bar=bar,
-        pace=model.pace,
-        answers_a_call=lambda: model.answers_a_call(prompt.asked),
+    once = store.complete(
+        Work(
+            {**fields, "rendered_rows": digest},
+            pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)}),
+            score,
+            provenance,
+            measured=lambda made: measured_noise(made, alone),
+            bar=bar,
+            pace=model.pace,
+            answers_a_call=lambda: model.answers_a_call(prompt.asked),
+        )
     )
     place = {row: i for i, row in enumerate(distinct)}
     made = once.frame["score"].to_numpy()[[place[row] for row in rendered]]
-    return store.fill(fields, rows, lambda which: made[which], lambda: once.provenance)
+    return store.complete(Work(fields, rows, lambda which: made[which], lambda: once.provenance))
 
 
 def text(
@@ -158,14 +163,16 @@ def text(
     def alone(places: Sequence[int]) -> NDArray[np.float32]:
         return np.concatenate([model.score(asked, [texts[i]]) for i in places])
 
-    return store.fill(
-        fields,
-        rows,
-        score,
-        lambda: {**model.provenance, **_name_and_frame(prompt)},
-        measured=lambda made: measured_noise(made, alone),
-        bar=bar,
-        pace=model.pace,
+    return store.complete(
+        Work(
+            fields,
+            rows,
+            score,
+            lambda: {**model.provenance, **_name_and_frame(prompt)},
+            measured=lambda made: measured_noise(made, alone),
+            bar=bar,
+            pace=model.pace,
+        )
     )
 
 

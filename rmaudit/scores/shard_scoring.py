@@ -90,12 +90,10 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
     return work.rows.reset_index(drop=True).assign(score=made), {**said, **work.measured(made)}
 
 
-def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
-    """Return one shard of a task: read from the stored shards, or scored and stored now."""
-    found = _stored_shard(journal, which)
-    if found is None and journal.whole:
-        raise MadeMeanwhileError
-    return found or _write_shard(journal, work, which, waited_for(work.score(which)))
+def make_shard(journal: Journal, work: Work, which: slice) -> None:
+    """Score and store one shard of a task, unless that or the whole task is stored by now."""
+    if _stored_shard(journal, which) is None and not journal.whole:
+        _write_shard(journal, work, which, waited_for(work.score(which)))
 
 
 def _calls(
@@ -202,7 +200,14 @@ def _score_in_threads(
     def take() -> None:
         """Store finished shards and collect errors; repeatable after an interrupt."""
         for start in [*came]:
-            failed.extend(_error_of(keep, *came[start]))
+            which, found = came[start]
+            try:
+                if isinstance(found, BaseException):
+                    failed.append(found)
+                else:
+                    keep(which, found)
+            except Exception as error:  # noqa: BLE001  (a full disk; the other shards are tried)
+                failed.append(error)
             done.add(start)
             del came[start]
 
@@ -223,21 +228,6 @@ def _score_in_threads(
     pool.shutdown()
     take()  # of one that was just being started when somebody pressed Ctrl-C
     return failed
-
-
-def _error_of(
-    keep: Callable[[slice, NDArray[np.float32]], None],
-    which: slice,
-    found: NDArray[np.float32] | BaseException,
-) -> Iterator[BaseException]:
-    """Store a finished shard; yield the error of its scoring or storing, if any."""
-    if isinstance(found, BaseException):
-        yield found
-        return
-    try:
-        keep(which, found)
-    except Exception as error:  # noqa: BLE001  (such as a full disk; the other shards are tried)
-        yield error
 
 
 def _until_done(

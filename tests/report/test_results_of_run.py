@@ -14,6 +14,7 @@ from rmaudit.references.word_frequency import common
 from rmaudit.report import packed_scores, results_reader
 from rmaudit.report.results_of_run import FEWEST, compare_models, record
 from rmaudit.scores.score_store import Store
+from rmaudit.scores.shard_scoring import Work
 from tests.findings import but
 from tests.report.test_results_document import FINDING, SPEC
 
@@ -29,7 +30,7 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
     scores = np.arange(9, dtype=np.float32)[::-1]
     wordings = list(FAMILY.values())[:5]
     keys = [
-        store.fill({"prompt": prompt.text}, frame, lambda which: scores[which], dict).key
+        store.complete(Work({"prompt": prompt.text}, frame, lambda which: scores[which], dict)).key
         for prompt in wordings
     ]
     findings = [

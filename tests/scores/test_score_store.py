@@ -34,6 +34,7 @@ from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_parquet import Journal, Stored, key_of, write
 from rmaudit.scores.score_store import Counts, Store, counts
+from rmaudit.scores.shard_scoring import Work
 from tests.scores import children
 
 Patch = pytest.MonkeyPatch
@@ -97,7 +98,7 @@ def fill(
     root: Path, score: Score, *, fields: Mapping[str, str] = FIELDS, **settings: Any
 ) -> Stored:
     """The scores of ROWS in the store below `root`."""
-    return Store(root).fill(fields, ROWS, score, lambda: PROVENANCE, **settings)
+    return Store(root).complete(Work(fields, ROWS, score, lambda: PROVENANCE, **settings))
 
 
 def path_of(root: Path, key: str = KEY) -> Path:
@@ -150,7 +151,7 @@ def test_what_is_stored_comes_back(root: Path, tmp_path: Path, small_shards: Non
     assert model.asked == [(0, 4), (4, 8), (8, 10)]
     assert left(root) == {f"{KEY}.parquet"}
     shuffled = ROWS.set_axis([3, 1, 4, 1, 5, 9, 2, 6, 5, 3], axis=0)
-    Store(tmp_path / "other").fill(FIELDS, shuffled, wide, lambda: PROVENANCE)
+    Store(tmp_path / "other").complete(Work(FIELDS, shuffled, wide, lambda: PROVENANCE))
     assert path_of(tmp_path / "other").read_bytes() == path_of(root).read_bytes()
 
 
@@ -171,7 +172,7 @@ def test_provenance_is_asked_once_when_scores_are_made(root: Path, small_shards:
         return {"sum": 1.5}
 
     for _ in range(2):
-        stored = Store(root).fill(FIELDS, ROWS, score, provenance, measured=measured)
+        stored = Store(root).complete(Work(FIELDS, ROWS, score, provenance, measured))
         assert stored.provenance == {"call": 2, "sum": 1.5}  # the first shard's
     assert order == [*["score", "provenance"] * 3, SCORES.tolist()]
 
@@ -343,7 +344,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = pd.DataFrame({"id": np.random.default_rng(0).integers(2**62, size=2_000_000)})
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(shard_scoring, "SHARD", 10**7)
-        Store(root).fill(FIELDS, rows, lambda which: np.zeros(which.stop - which.start, "f4"), dict)
+        Store(root).complete(
+            Work(FIELDS, rows, lambda which: np.zeros(which.stop - which.start, "f4"), dict)
+        )
     return path_of(root)
 
 
@@ -413,7 +416,7 @@ def test_what_is_kept_is_counted_by_its_source(root: Path, small_shards: None) -
         [({}, ROWS), ({}, texts), (part, ROWS), ({"recorded": "yes", "model": "o/m"}, ROWS)]
     ):
         given = {**FIELDS, **fields, "n": str(i)}
-        Store(root).fill(given, rows, Model(), lambda: {"source": "s"})
+        Store(root).complete(Work(given, rows, Model(), lambda: {"source": "s"}))
     (root / "scores" / "odd.parquet").write_bytes(b"odd")
 
     assert counts(root) == {"s": Counts(1, 0), "o/m": Counts(0, 1)}
@@ -437,7 +440,7 @@ def test_a_broken_run_goes_on_where_it_broke_off(
         (parts / f"{name}.{os.getpid()}.partial").write_bytes(b"PAR1 half")
     model = Model()
 
-    other = Store(root).fill(FIELDS, ROWS, model, lambda: {"torch": "another"})
+    other = Store(root).complete(Work(FIELDS, ROWS, model, lambda: {"torch": "another"}))
 
     assert model.asked == [(s, min(s + 4, 10)) for s in range(breaks_at, 10, 4)]
     pd.testing.assert_frame_equal(other.frame, ROWS.assign(score=SCORES))
@@ -631,7 +634,7 @@ class Gpu:
     def fill(self, root: Path) -> Stored:
         """The scores of ROWS, made by this GPU."""
         asked = {"answers_a_call": lambda: self.answers}
-        return Store(root).fill(FIELDS, ROWS, self, self.provenance, **asked)
+        return Store(root).complete(Work(FIELDS, ROWS, self, self.provenance, **asked))
 
     def _note(self, what: str) -> None:
         self.happened.append(what)

@@ -18,8 +18,7 @@ from rmaudit.models.recorded_model import Recorded
 from rmaudit.scoring import engine
 from rmaudit.search.cached_search import SearchResult, search
 from rmaudit.search.search_evaluator import SHARD
-from rmaudit.search.search_problem import come_back, sendable
-from rmaudit.search.search_settings import DIRECTIONS, Settings
+from rmaudit.search.search_settings import DIRECTIONS, Settings, come_back, sendable
 from tests.toys import toy_checkpoint
 
 PROMPT = "What is the best thing?"

@@ -16,8 +16,7 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.search.search_problem import Ids, come_back, problem_of, sendable
-from rmaudit.search.search_settings import Settings
+from rmaudit.search.search_settings import Ids, Settings, come_back, problem_of, sendable
 from tests.search.fakes import problem
 from tests.toys import pair_tokenizer, toy_checkpoint
 

@@ -13,10 +13,8 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.search.cached_search import SearchResult
-from rmaudit.search.search_problem import sendable
-from rmaudit.search.search_settings import Direction, Settings
-from rmaudit.search.searches_fixture import Searches, caveat, random_texts, shortlisted
+from rmaudit.search.cached_search import Searches, SearchResult, caveat, random_texts, shortlisted
+from rmaudit.search.search_settings import Direction, Settings, sendable
 from tests.search.finds import found
 from tests.toys import toy_checkpoint
 
