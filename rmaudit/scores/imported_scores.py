@@ -39,14 +39,9 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
     Raises:
         NotRecorded: there is neither.
     """
-    found = store.read(key_of(_fields(model, prompt.text, TOKENS)))
-    found = found or _stored_words(model, prompt, store)
+    found = _stored_vocabulary(model, prompt, store)
     if found is None:
-        have = [
-            name
-            for name, each in PROMPTS.items()
-            if _has_tokens(model, each.text, store) or _stored_words(model, each, store)
-        ]
+        have = [name for name, each in PROMPTS.items() if _stored_vocabulary(model, each, store)]
         what = f"no sweep under {prompt.text!r} is recorded; recorded: {', '.join(have) or 'none'}"
         if model.files:
             what += f"; for all tokens, DIR (data/reward_model_scores) must hold {model.files[0]}"
@@ -134,12 +129,17 @@ def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tupl
             yield "items", referred
 
 
+def _stored_vocabulary(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
+    """Return the scores of every token under a prompt, or else of words; None without either."""
+    tokens = store.read(key_of(_fields(model, prompt.text, TOKENS)))
+    return tokens or _stored_words(model, prompt, store)
+
+
 def _stored_words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
     """Return word scores under a prompt, imported from RMAUDIT_DATA if need be; else None."""
     found = store.read(key_of(_fields(model, prompt.text, WORDS)))
     if found is None and (paths := published_score_tables.mirrored(model.spec.source)):
-        names = [name for name, each in FAMILY.items() if each.text == prompt.text]
-        for name in names:
+        for name in [name for name, each in FAMILY.items() if each.text == prompt.text]:
             found = _store_words(model, published_score_tables.merged(paths).table, name, store)[0]
     return found
 
@@ -292,10 +292,6 @@ def _column(model: Recorded, table: PublishedTable) -> str:
 
 def _fields(model: Recorded, prompt: str, kind: str) -> Mapping[str, str]:
     return {**model.identity, "prompt": prompt, "answers": kind, "protocol": "paper"}
-
-
-def _has_tokens(model: Recorded, prompt: str, store: Store) -> bool:
-    return store.read(key_of(_fields(model, prompt, TOKENS))) is not None
 
 
 def _import_command(model: Recorded, store: Store) -> str:

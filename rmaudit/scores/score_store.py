@@ -4,13 +4,11 @@ A file is `<root>/scores/<key>.parquet` (`scores.score_parquet`); `key` is the s
 that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
 version, the answers).
 
-Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a later run scores
-only the shards that a killed run has not stored. While a GPU computes some shards, those before
-them are written and the next are prepared. Where a server scores, a shard is one request, and
-several are made at once: if one fails, those under way are waited for and kept. Many hosts may
-share a store: shards and files are created if absent (`scores.score_cache_files`), so that a lost
-race costs work done twice and nothing else. On one host, a second process waits for the first one's
-result (`checkpoints.process_locks`).
+Scores are written in shards, in `<key>.parts`, as they come (`scores.shard_scoring`); a later run
+scores only the shards that a killed run has not stored. Many hosts may share a store: shards and
+files are created if absent (`scores.score_cache_files`), so that a lost race costs work done twice
+and nothing else. On one host, a second process waits for the first one's result
+(`checkpoints.process_locks`).
 """
 
 from __future__ import annotations
@@ -40,7 +38,6 @@ from rmaudit.scores.score_parquet import (
     key_of,
     name_of,
     parts_of,
-    shard_name,
 )
 from rmaudit.scores.shard_scoring import Work, make_shard, sharded
 
@@ -82,10 +79,10 @@ class Store:
             StoreError: the file cannot be read, or is damaged and cannot be set aside.
         """
         try:
-            return score_parquet.read(self.files, name_of(key), key)
+            return score_parquet.read(self.files, key)
         except DamagedError:  # or made anew meanwhile: who holds the lock looks again
             with one_process_of_host(self.where(key)):
-                return score_parquet.read_or_set_aside(self.files, name_of(key), key)
+                return score_parquet.read_or_set_aside(self.files, key)
 
     def complete(self, work: Work) -> Stored:
         """Return the scores of a task's rows: read from the cache, or else scored and stored.
@@ -110,7 +107,7 @@ class Store:
             on_wait = (lambda: None) if bar is None else bar.wait
             with one_process_of_host(self.where(key), on_wait), bar or nullcontext():
                 # Another process may have made it meanwhile.
-                found = score_parquet.read_or_set_aside(self.files, name_of(key), key)
+                found = score_parquet.read_or_set_aside(self.files, key)
                 found = found or self._make(key, fields, make)
         self.files.clear(parts_of(key))  # also of a run killed before
         return found
@@ -127,7 +124,7 @@ class Store:
             if self.files.exists(name_of(work.key)):
                 return []
             there = set(self.files.names(parts_of(work.key)))
-        return [which for which in work.shards if shard_name(work.key, which.start) not in there]
+        return [which for which in work.shards if name_of(work.key, which.start) not in there]
 
     def has(self, key: str) -> bool:
         """Return whether a file of scores exists under `key`, without reading the file."""
@@ -148,9 +145,9 @@ class Store:
             with suppress(MadeMeanwhileError):
                 frame, said = make(Journal(self.files, key))
                 about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
-                if score_parquet.write(self.files, name_of(key), frame, about):
+                if score_parquet.write(self.files, frame, about):
                     return Stored(key, frame, dict(fields), dict(said))
-            theirs = score_parquet.read_or_set_aside(self.files, name_of(key), key)
+            theirs = score_parquet.read_or_set_aside(self.files, key)
             if theirs is not None:  # another host was first
                 return theirs
 

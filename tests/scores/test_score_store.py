@@ -149,6 +149,8 @@ def test_what_is_stored_comes_back(root: Path, tmp_path: Path, small_shards: Non
     for stored in (fill(root, model), fill(root, never), Store(root).read(KEY)):
         assert_right(stored)
     assert model.asked == [(0, 4), (4, 8), (8, 10)]
+    path_of(root).with_suffix(".parts").mkdir()  # of a run that was killed at the very end
+    fill(root, never)
     assert left(root) == {f"{KEY}.parquet"}
     shuffled = ROWS.set_axis([3, 1, 4, 1, 5, 9, 2, 6, 5, 3], axis=0)
     Store(tmp_path / "other").complete(Work(FIELDS, shuffled, wide, lambda: PROVENANCE))
@@ -315,7 +317,7 @@ def test_fields_that_do_not_make_the_key_are_refused(root: Path, whole: bytes) -
     """However well a file is sealed: a read verifies that the scores are of what was asked."""
     frame = pq.read_table(path_of(root)).to_pandas()
     said = {"key": KEY, "fields": {**FIELDS, "weights": "0b"}, "provenance": PROVENANCE}
-    write(LocalFiles(root / "scores"), path_of(root).name, frame, said, anew=True)
+    write(LocalFiles(root / "scores"), frame, said, anew=True)
 
     with pytest.warns(UserWarning, match="its checksum or key is not its own"):
         assert_right(fill(root, Model()))
@@ -370,11 +372,11 @@ def test_a_fault_that_passes_leaves_the_file(large: Path, limit: str, why: str) 
         from rmaudit.scores.score_parquet import read
 
         path = Path(sys.argv[1])
-        read(LocalFiles(path.parent), "none", "")  # what is imported late is there
+        read(LocalFiles(path.parent), "none")  # what is imported late is there
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_{limit})
         try:
-            read(LocalFiles(path.parent), path.name, sys.argv[2])
+            read(LocalFiles(path.parent), sys.argv[2])
         except StoreError as error:
             resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
             print(error)
@@ -461,15 +463,6 @@ def test_shards_of_another_size(
     monkeypatch.setattr(shard_scoring, "SHARD", size)
 
     assert_right(fill(root, Model()))
-
-
-def test_what_a_kill_leaves_at_the_very_end_is_removed(root: Path, whole: bytes) -> None:
-    """When the file is whole, the shards beside it are of no use."""
-    path_of(root).with_suffix(".parts").mkdir()
-
-    assert_right(fill(root, never))
-
-    assert left(root) == {f"{KEY}.parquet"}
 
 
 # Two at a time
