@@ -123,22 +123,6 @@ def test_who_comes_late_takes_what_is_there(root: Path | str) -> None:
     assert Store(root).files.names() == [f"{ours.key}.parquet"]
 
 
-def test_what_is_damaged_is_set_aside_and_made_anew(root: Path | str) -> None:
-    """A file and a shard: every read is verified, wherever they lie."""
-    made = Store(root).complete(work([]))
-    name = f"{made.key}.parquet"
-    Store(root).files.replace(name, b"PAR1 damaged")
-    with pytest.warns(UserWarning, match="moved to .*damaged and redone"):
-        assert Store(root).read(made.key) is None
-    Store(root).make(work([]), slice(0, 4))
-    Store(root).files.replace(f"{made.key}.parts/00000000.parquet", b"")
-    asked: list[int] = []
-    with pytest.warns(UserWarning, match="00000000"):
-        stored = Store(root).complete(work(asked))
-    assert asked == [0, 4, 8]
-    pd.testing.assert_frame_equal(stored.frame, made.frame)
-
-
 def test_a_file_system_without_links_has_whole_files(tmp_path: Path, monkeypatch: Patch) -> None:
     """Some have none: then the last one's file is there, and it is whole."""
 
