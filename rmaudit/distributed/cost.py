@@ -123,14 +123,7 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
     known = sizes(plan.needs)
     return {
         "models": [
-            {"model": name, "parameters": None}
-            if size is None
-            else {
-                "model": name,
-                "parameters": size.parameters,
-                "dtype": size.dtype,
-                "bytes": size.bytes,
-            }
+            {"model": name, **(_size_as_json(size) if size else {"parameters": None})}
             for name, size in known.items()
         ],
         "this machine": [
@@ -217,6 +210,10 @@ def _title(name: str, size: Size | None) -> str:
         return name
     memory = f"{size.bytes / 1e9:,.2f} GB of weights in {size.dtype}"
     return f"{name}: {size.parameters:,} parameters, {memory}"
+
+
+def _size_as_json(size: Size) -> dict[str, Any]:
+    return {"parameters": size.parameters, "dtype": size.dtype, "bytes": size.bytes}
 
 
 def _need_as_json(need: Need, size: Size | None) -> dict[str, Any]:

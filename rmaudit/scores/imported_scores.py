@@ -173,7 +173,9 @@ def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Import
             return Imported(TOKENS, (), "")
         return _import_tokens(named[0], published_score_tables.tokens(path), store)
     table = published_score_tables.items(path)
-    return _import_items([model for model in models if _column(model, table)], table, store)
+    own, prompt = [model for model in models if _column(model, table)], f"{path.stem}?"
+    before = [_store_items(model, table, prompt, store)[1] for model in own]
+    return _imported(ITEMS, own, f"{len(table.frame):,} items under {prompt!r}", before)
 
 
 def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Imported:
@@ -183,7 +185,7 @@ def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Import
     """
     found = published_score_tables.merged(tuple(paths))
     before = [_store_words(model, found.table, name, store)[1] for name in FAMILY]
-    return Imported(WORDS, (model.name,), _summary(found.said, before))
+    return _imported(WORDS, [model], found.said, before)
 
 
 def _store_words(
@@ -213,18 +215,15 @@ def _import_tokens(model: Recorded, table: PublishedTable, store: Store) -> Impo
     missing = int(frame[list(PROMPTS)].isna().sum().sum())
     told = f" ({missing:,} scores missing)" if missing else ""
     said = f"{len(rows):,} token ids under {', '.join(PROMPTS)}{told}"
-    return Imported(TOKENS, (model.name,), _summary(said, before))
+    return _imported(TOKENS, [model], said, before)
 
 
-def _import_items(models: Sequence[Recorded], table: PublishedTable, store: Store) -> Imported:
-    prompt = f"{table.path.stem}?"
-    before = [_store_items(model, table, prompt, store)[1] for model in models]
-    said = f"{len(table.frame):,} items under {prompt!r}"
-    return Imported(ITEMS, tuple(model.name for model in models), _summary(said, before))
-
-
-def _summary(what: str, before: Sequence[bool]) -> str:
-    return f"{what}{', as imported before' if all(before) else ''}"
+def _imported(
+    answers: str, models: Sequence[Recorded], said: str, before: Sequence[bool]
+) -> Imported:
+    """Return the result of an import; `before` says which scores were stored before."""
+    told = f"{said}{', as imported before' if all(before) else ''}"
+    return Imported(answers, tuple(model.name for model in models), told)
 
 
 def _store_items(

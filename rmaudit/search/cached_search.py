@@ -54,7 +54,6 @@ class SearchResult:
     trace: tuple[tuple[int, float], ...]
     evaluations: int
     noise: float
-    provenance: Mapping[str, Any]
 
     @property
     def direction(self) -> str:
@@ -174,7 +173,6 @@ def _found(model: Scored, prompt: Prompt, settings: Settings, stored: Stored) ->
         trace=tuple((int(at), float(score)) for at, score in said["trace"]),
         evaluations=int(said["evaluations"]),
         noise=float(said["noise"]),
-        provenance={**stored.fields, **said},
     )
 
 

@@ -84,7 +84,8 @@ def test_hosts_that_know_nothing_of_each_other_share_a_work(
 ) -> None:
     """One makes the second shard, another the rest: the bytes of one that made all."""
     first, second = list[int](), list[int]()
-    Store(root).make(work(first), slice(4, 8))
+    for _ in range(2):  # what is there is not made again
+        Store(root).make(work(first), slice(4, 8))
     assert [which.start for which in Store(root).missing(work([]))] == [0, 8]
     assert unfinished(Store(root)) == 4
 
@@ -93,6 +94,8 @@ def test_hosts_that_know_nothing_of_each_other_share_a_work(
     assert (first, second) == ([4], [0, 8])
     np.testing.assert_array_equal(stored.frame["score"], SCORES)
     assert Store(root).missing(work([])) == []
+    Store(root).make(work(first), slice(0, 4))  # too late: all is there
+    assert first == [4]
     Store(tmp_path / "alone").complete(work([]))
     name = f"{stored.key}.parquet"
     assert Store(root).files.names() == [name]

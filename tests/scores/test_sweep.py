@@ -62,7 +62,10 @@ def test_a_judge_that_draws_the_order_of_a_pair_is_told(tmp_path: Path) -> None:
         return [0.01 * len(text) + place for text, place in zip(responses, places, strict=True)]
 
     entry = {"vocabulary": words, "version": "1", "batch": 64, "retries": 0, "concurrency": 1}
-    found = sweep(TextScorer(ScorerEntry("judge", judge, **entry)), "best", cache=tmp_path)
+    scorer = TextScorer(ScorerEntry("judge", judge, **entry))
+    with pytest.raises(SpecError, match="judge: a function of texts has no protocol 'exact'"):
+        sweep(scorer, "best", protocol="exact", cache=tmp_path)
+    found = sweep(scorer, "best", cache=tmp_path)
 
     (said,) = [text for text in found.caveats if "Asked again" in text]
     assert f"rewards are {found.noise:.2g} off" in said
