@@ -23,8 +23,7 @@ from lab.harness import Timed, arguments, say, timed
 from rmaudit.models.model_factory import checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.search.cached_search import SearchResult, search
-from rmaudit.search.search_problem import sendable
-from rmaudit.search.search_settings import DIRECTIONS, METHODS, Direction, Settings
+from rmaudit.search.search_settings import DIRECTIONS, METHODS, Direction, Settings, sendable
 
 if TYPE_CHECKING:
     from rmaudit.models.checkpoint_model import Checkpoint

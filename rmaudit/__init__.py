@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.sweep import Sweep, sweep
     from rmaudit.scores.text_rewards import Rewards
-    from rmaudit.search.searches_fixture import Searches
+    from rmaudit.search.cached_search import Searches
     from rmaudit.verdicts.audit_declaration import audit
     from rmaudit.verdicts.estimates_and_bounds import (
         Bound,
@@ -49,7 +49,7 @@ _HOMES = {
     "RewardModel": "rmaudit.models.model_interfaces",
     "Rewards": "rmaudit.scores.text_rewards",
     "Samples": "rmaudit.scores.answer_files",
-    "Searches": "rmaudit.search.searches_fixture",
+    "Searches": "rmaudit.search.cached_search",
     "Sweep": "rmaudit.scores.sweep",
     "Verdict": "rmaudit.verdicts.estimates_and_bounds",
     "above": "rmaudit.verdicts.estimates_and_bounds",

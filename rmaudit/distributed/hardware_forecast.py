@@ -115,7 +115,9 @@ def forecast(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
     model = Checkpoint(spec, cache=cache, loader=Native(found, cache))
     size = size_of(model)
     assert size is not None, "it has weights"  # noqa: S101  (for types)
-    download, disk = _disk(found)
+    elsewhere = not isinstance(found.base, checkpoint_source.Folder)
+    download = sum(header.bytes for header in found.headers.values()) if elsewhere else 0
+    disk = shutil.disk_usage(found.base.path).free
     if download > disk:
         message = (
             f"{model.name}: {download / GB:,.1f} GB are to be downloaded, and {disk / GB:,.1f} GB "
@@ -194,10 +196,3 @@ def _on_meta(found: Checked, dtype: str) -> nn.Module:
     with torch.device("meta"):
         made: nn.Module = AutoModel.from_config(found.defaults, dtype=getattr(torch, dtype))
     return made
-
-
-def _disk(found: Checked) -> tuple[int, int]:
-    """Return the bytes of weights to be downloaded, and the bytes free on disk for them."""
-    elsewhere = not isinstance(found.base, checkpoint_source.Folder)
-    missing = sum(header.bytes for header in found.headers.values()) if elsewhere else 0
-    return missing, shutil.disk_usage(found.base.path).free

@@ -139,11 +139,6 @@ class Needs(Store):
         """Return whether scores of any of these keys are missing (random numbers stand in)."""
         return any(self.found[key].missing for key in keys if key in self.found)
 
-    @property
-    def missing_needs(self) -> list[Need]:
-        """Return the needed scores that are partly or wholly missing, in the order of requests."""
-        return [need for need in self.found.values() if need.missing]
-
     def _note(self, key: str, answers: int, missing: int, work: Work | None) -> None:
         if self._asked is not None and key not in self.found:
             model, request = self._asked

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import RmauditError
@@ -19,6 +20,9 @@ from rmaudit.scores.score_cache_files import LocalFiles
 if TYPE_CHECKING:
     from rmaudit.distributed.missing_scores import Need, Needs
     from rmaudit.models.model_interfaces import Scored
+
+
+_OPERATIONS = ("read", "exists", "create", "replace", "move", "names", "prepare", "clear")
 
 
 class FileServer:
@@ -34,7 +38,7 @@ class FileServer:
 
 
 class ServedFiles(LocalFiles):
-    """The files of a folder on another node, reached by that folder's `FileServer` actor.
+    """The files of a folder on another node: its `FileServer` actor does what is asked of them.
 
     What lies beside the scores (`root.parent`) is available only if that node's folder is on this
     node, too.
@@ -47,44 +51,14 @@ class ServedFiles(LocalFiles):
         here = Path(folder)
         super().__init__(here if here.parent.is_dir() else default_cache() / here.name)
         self._ray, self._server = ray, ray.get_actor(server)
-
-    def read(self, name: str) -> bytes | None:
-        """Return a file's content; None if there is no such file."""
-        return cast("bytes | None", self._ask("read", name))
+        for operation in _OPERATIONS:
+            setattr(self, operation, partial(self._ask, operation))
 
     def opened(self, name: str) -> BinaryIO:
         """Return a file's bytes as a stream, after all of them were fetched."""
         if (content := self.read(name)) is None:
             raise FileNotFoundError(self.where(name))
         return BytesIO(content)
-
-    def exists(self, name: str) -> bool:
-        """Return whether anything has this name."""
-        return bool(self._ask("exists", name))
-
-    def create(self, name: str, content: bytes) -> bool:
-        """Write a new file; return False, and write nothing, if the name is taken."""
-        return bool(self._ask("create", name, content))
-
-    def replace(self, name: str, content: bytes) -> None:
-        """Write a file, in place of any of the same name."""
-        self._ask("replace", name, content)
-
-    def move(self, name: str, new: str) -> None:
-        """Rename a file to `new`."""
-        self._ask("move", name, new)
-
-    def names(self, folder: str = "") -> list[str]:
-        """Return the names of all files below a folder."""
-        return list(self._ask("names", folder))
-
-    def prepare(self, folder: str) -> None:
-        """Make the folder, before files are written to it."""
-        self._ask("prepare", folder)
-
-    def clear(self, folder: str) -> None:
-        """Remove the folder."""
-        self._ask("clear", folder)
 
     def _ask(self, operation: str, *given: str | bytes) -> Any:  # noqa: ANN401  (by the operation)
         return self._ray.get(self._server.do.remote(operation, *given))

@@ -16,12 +16,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.distributed.scoring_rounds import Made, Planned, Say, in_rounds
+from rmaudit.distributed.scoring_rounds import Made, Planned, Say
 from rmaudit.errors import SpecError
 from rmaudit.interrupts import sigterm_stays_ours
 
 if TYPE_CHECKING:
-    from rmaudit.distributed.missing_scores import Plan
     from rmaudit.distributed.ray_pool import Pool
     from rmaudit.scores.score_store import Store
 
@@ -59,16 +58,16 @@ def make(plans: Sequence[Planned], cluster: Cluster, say: Say) -> Made:
             cannot reach the store.
         RmauditError: planning fails.
     """
-    ray, tried = _imported(), set[str]()
+    ray, tried, made = _imported(), set[str](), Made()
     pool: Pool | None = None
     with ExitStack() as stack:
-
-        def execute(found: Sequence[Plan], made: Made) -> bool:
-            nonlocal pool
+        while True:
+            found = [planned() for planned in plans]
             missing = {need.key: need for plan in found for need in plan.missing_needs}
             todo = [need for key, need in missing.items() if need.settled and key not in tried]
             if not todo:
-                return False
+                made.left = [*missing.values()]
+                return made
             if pool is None:
                 store, device = found[0].store, found[0].device
                 _refuse_unreachable(store, cluster.address)
@@ -78,9 +77,6 @@ def make(plans: Sequence[Planned], cluster: Cluster, say: Say) -> Made:
                     stack.callback(pool.close)
             tried.update(need.key for need in todo)
             pool.make(todo, made)
-            return True
-
-        return in_rounds(plans, execute)
 
 
 def _imported() -> Any:  # noqa: ANN401  (the module)

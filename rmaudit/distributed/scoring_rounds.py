@@ -48,25 +48,6 @@ class Made:
         self.left += other.left
 
 
-def in_rounds(plans: Sequence[Planned], execute: Callable[[Sequence[Plan], Made], bool]) -> Made:
-    """Repeat planning and scoring (`execute`) until a round tries nothing new; return the outcome.
-
-    `execute` scores what the plans still need, notes that in `Made`, and returns whether it tried
-    anything that no round before had tried.
-
-    Raises:
-        RmauditError: planning fails; and what `execute` raises.
-    """
-    made = Made()
-    while True:
-        found = [planned() for planned in plans]
-        if not execute(found, made):
-            made.left = [
-                *{need.key: need for plan in found for need in plan.missing_needs}.values()
-            ]
-            return made
-
-
 def make(
     planned: Planned,
     part: Part | None = None,
@@ -80,17 +61,19 @@ def make(
     With a `part`, other parts are left to other processes, and the plan's model is number
     `model_number`, from 0, of `model_count`. `say` is called with a line for each need that is
     done.
+
+    Raises:
+        RmauditError: planning fails.
     """
-    tried = set[str]()
+    made, tried = Made(), set[str]()
 
     def own(task: str) -> bool:
         mine = part is None or part.has(task, model_number, model_count)
         return mine and task not in tried
 
-    def execute(plans: Sequence[Plan], made: Made) -> bool:
-        (plan,) = plans
+    while True:
+        plan, before = planned(), len(tried)
         todo = [need for need in plan.missing_needs if need.settled]
-        before = len(tried)
         for need in todo:
             with _recording_failure(made, need):
                 made.answers += _score_shards(plan, need, own, tried, say)
@@ -102,9 +85,9 @@ def make(
             ):
                 with _recording_failure(made, need):
                     _join_shards(plan.store, need, need.work, tried)
-        return len(tried) > before
-
-    return in_rounds([planned], execute)
+        if len(tried) == before:
+            made.left = plan.missing_needs
+            return made
 
 
 def title(need: Need) -> str:

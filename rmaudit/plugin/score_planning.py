@@ -142,7 +142,7 @@ class Planner:
         needs.requests, needs.cut = 0, False
         _run_for_requests(item, given)
         asked = {key: need for key, need in needs.found.items() if key not in there}
-        if needs.missing_needs:
+        if needs.any_missing(needs.found):
             sweeps = case.memory.sweeps
             for place in [
                 place for place, sweep in sweeps.items() if needs.any_missing(sweep.keys)

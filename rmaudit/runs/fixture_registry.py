@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from rmaudit.scores.first_token_logprobs import Logprobs
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.text_rewards import Rewards, TextScores
-    from rmaudit.search.cached_search import SearchResult
+    from rmaudit.search.cached_search import Searches, SearchResult
     from rmaudit.search.search_settings import Direction
-    from rmaudit.search.searches_fixture import Searches
 
 
 def sweep(case: Case) -> Sweep:
@@ -152,8 +151,8 @@ def searches(case: Case) -> Searches:
     where the budget is 0, or with `--rm-recorded`.
     """
     from rmaudit.search import exploit_strings as strings
+    from rmaudit.search.cached_search import Searches, caveat, random_texts, shortlisted
     from rmaudit.search.search_settings import Settings
-    from rmaudit.search.searches_fixture import Searches, caveat, random_texts, shortlisted
 
     budget, seed = case.options.asked.search, case.options.asked.seed
     if not budget:

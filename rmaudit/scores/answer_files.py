@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Stored, checksum, noise_of
 from rmaudit.scores.score_store import Store, store_at
 from rmaudit.scores.scoring_protocols import measured_noise
+from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.text_rewards import TextScores
 from rmaudit.scoring import version
 
@@ -141,77 +142,48 @@ def rewards(
     given = answers if "turns" in answers else answers.assign(turns="")
     asked = given[[*ASKED, "response"]].rename(columns={"response": "text"})
     rows = asked.drop_duplicates().sort_values([*ASKED, "text"], ignore_index=True)
-    store = store_at(cache)
-
-    def from_weights(model: RewardModel) -> Stored:
-        slots = {asked: model.slot(asked) for asked in _prompts(rows)}
-        rendered = json.dumps([slot.digest for slot in slots.values()])
-
-        def alone(asked: Asked, text: str) -> float:
-            slot = slots[asked]
-            row = (*slot.prefix, *model.ids(text), *slot.suffix)
-            return float(model.own_rewards([row])[0])
-
-        about = {
-            "rendered": hashlib.sha256(rendered.encode()).hexdigest(),
-            "scoring": version(max((len(slot.prefix) for slot in slots.values()), default=0)),
-            "protocol": "exact",
-        }
-        return _scored_and_stored(model, rows, _prompts, alone, about, store)
-
-    def from_function(model: TextScorer) -> Stored:
-        def alone(asked: Asked, text: str) -> float:
-            return float(model.score(asked, [text])[0])
-
-        def as_text(rows: pd.DataFrame) -> list[Asked]:
-            return rows["prompt"].tolist()
-
-        prompts_of = _prompts if model.takes_turns else as_text
-        return _scored_and_stored(model, rows, prompts_of, alone, {"protocol": "text"}, store)
-
     if isinstance(model, Recorded):
         raise model.unrecorded("answers of a file are not recorded")
-    found = from_function(model) if isinstance(model, TextScorer) else from_weights(model)
+    found = _scored_and_stored(model, rows, store_at(cache))
     scored = asked.merge(found.frame, how="left")["score"].to_numpy(np.float32)
     return TextScores(scored, noise_of(found.frame, found.provenance), found.key)
 
 
-def _prompts(rows: pd.DataFrame) -> list[Asked]:
-    """Return the prompt of each row, a text or the turns of a conversation."""
-    return [from_columns(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
+def _scored_and_stored(model: RewardModel | TextScorer, rows: pd.DataFrame, store: Store) -> Stored:
+    """Return the rewards of all rows: read from the store, or scored and stored in parts."""
+    texts: list[str] = rows["text"].tolist()
+    asked: list[Asked] = rows["prompt"].tolist()
+    if not isinstance(model, TextScorer) or model.takes_turns:
+        asked = [from_columns(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
+    if isinstance(model, TextScorer):
+        key_fields = {"protocol": "text"}
 
+        def alone(i: int) -> NDArray[np.float32]:
+            return model.score(asked[i], [texts[i]])
 
-def _scored_and_stored(  # noqa: PLR0913, PLR0917  (what is scored, how, and where it is kept)
-    model: RewardModel | TextScorer,
-    rows: pd.DataFrame,
-    prompts_of: Callable[[pd.DataFrame], list[Asked]],
-    alone: Callable[[Asked, str], float],
-    key_fields: dict[str, str],
-    store: Store,
-) -> Stored:
-    """Return the rewards of all rows: read from the store, or scored and stored in parts.
+    else:
+        slots = {prompt: model.slot(prompt) for prompt in asked}
+        rendered = json.dumps([slot.digest for slot in slots.values()])
+        key_fields = {
+            "rendered": hashlib.sha256(rendered.encode()).hexdigest(),
+            "scoring": version(max((len(slot.prefix) for slot in slots.values()), default=0)),
+            "protocol": "exact",
+        }
 
-    `prompts_of` gives the prompt of each row, `alone` the reward of one answer scored by itself
-    (which shows the numeric noise). `key_fields` become part of the cache key.
-    """
-    fields = {**model.identity, **key_fields, "answers": "of a file", "rows": checksum(rows)}
+        def alone(i: int) -> NDArray[np.float32]:
+            slot = slots[asked[i]]
+            return model.own_rewards([(*slot.prefix, *model.ids(texts[i]), *slot.suffix)])
+
     bar = Bar(model.name, len(rows), " answers")
-
-    def shard(which: slice) -> NDArray[np.float32]:
-        part = rows[which]
-        return model.score_each(prompts_of(part), part["text"].tolist(), on_progress=bar.advance)
-
-    def again(places: Sequence[int]) -> NDArray[np.float32]:
-        some = rows.iloc[list(places)]
-        each = zip(prompts_of(some), some["text"], strict=True)
-        return np.array([alone(asked, text) for asked, text in each], dtype=np.float32)
-
-    return store.fill(
-        fields,
+    work = Work(
+        {**model.identity, **key_fields, "answers": "of a file", "rows": checksum(rows)},
         rows,
-        shard,
+        lambda which: model.score_each(asked[which], texts[which], on_progress=bar.advance),
         lambda: model.provenance,
-        measured=lambda made: measured_noise(made, again),
+        measured=lambda made: measured_noise(
+            made, lambda places: np.concatenate([alone(i) for i in places])
+        ),
         bar=bar,
         pace=model.pace,
     )
+    return store.complete(work)

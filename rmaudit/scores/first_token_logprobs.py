@@ -31,6 +31,7 @@ from rmaudit.prompts import Prompt, prompt_meant
 from rmaudit.scores.json_lines import objects, shown
 from rmaudit.scores.score_parquet import checksum
 from rmaudit.scores.score_store import Store, store_at
+from rmaudit.scores.shard_scoring import Work
 
 _VERSION = 1  # raise it when a change could move log-probabilities
 SUFFIX = ".jsonl"
@@ -104,7 +105,8 @@ def _logprobs(
     def every() -> NDArray[np.float32]:
         return base.logprobs(prefix, vocabulary)
 
-    stored = store.fill(fields, rows, lambda which: every()[which], lambda: base.provenance)
+    work = Work(fields, rows, lambda which: every()[which], lambda: base.provenance)
+    stored = store.complete(work)
     return Logprobs(stored.frame.set_index("id")["score"].rename("logprob"), stored.key)
 
 

@@ -28,6 +28,7 @@ from rmaudit.references.published_score_tables import PublishedTable
 from rmaudit.references.sources import locate
 from rmaudit.scores.score_parquet import Stored, checksum, key_of
 from rmaudit.scores.score_store import Store
+from rmaudit.scores.shard_scoring import Work
 
 _MOST_SHOWN = 3  # texts that are shown
 
@@ -38,14 +39,9 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
     Raises:
         NotRecorded: there is neither.
     """
-    found = store.read(key_of(_fields(model, prompt.text, TOKENS)))
-    found = found or _stored_words(model, prompt, store)
+    found = _stored_vocabulary(model, prompt, store)
     if found is None:
-        have = [
-            name
-            for name, each in PROMPTS.items()
-            if _has_tokens(model, each.text, store) or _stored_words(model, each, store)
-        ]
+        have = [name for name, each in PROMPTS.items() if _stored_vocabulary(model, each, store)]
         what = f"no sweep under {prompt.text!r} is recorded; recorded: {', '.join(have) or 'none'}"
         if model.files:
             what += f"; for all tokens, DIR (data/reward_model_scores) must hold {model.files[0]}"
@@ -133,12 +129,17 @@ def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tupl
             yield "items", referred
 
 
+def _stored_vocabulary(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
+    """Return the scores of every token under a prompt, or else of words; None without either."""
+    tokens = store.read(key_of(_fields(model, prompt.text, TOKENS)))
+    return tokens or _stored_words(model, prompt, store)
+
+
 def _stored_words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
     """Return word scores under a prompt, imported from RMAUDIT_DATA if need be; else None."""
     found = store.read(key_of(_fields(model, prompt.text, WORDS)))
     if found is None and (paths := published_score_tables.mirrored(model.spec.source)):
-        names = [name for name, each in FAMILY.items() if each.text == prompt.text]
-        for name in names:
+        for name in [name for name, each in FAMILY.items() if each.text == prompt.text]:
             found = _store_words(model, published_score_tables.merged(paths).table, name, store)[0]
     return found
 
@@ -172,7 +173,9 @@ def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Import
             return Imported(TOKENS, (), "")
         return _import_tokens(named[0], published_score_tables.tokens(path), store)
     table = published_score_tables.items(path)
-    return _import_items([model for model in models if _column(model, table)], table, store)
+    own, prompt = [model for model in models if _column(model, table)], f"{path.stem}?"
+    before = [_store_items(model, table, prompt, store)[1] for model in own]
+    return _imported(ITEMS, own, f"{len(table.frame):,} items under {prompt!r}", before)
 
 
 def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Imported:
@@ -182,7 +185,7 @@ def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Import
     """
     found = published_score_tables.merged(tuple(paths))
     before = [_store_words(model, found.table, name, store)[1] for name in FAMILY]
-    return Imported(WORDS, (model.name,), _summary(found.said, before))
+    return _imported(WORDS, [model], found.said, before)
 
 
 def _store_words(
@@ -212,18 +215,15 @@ def _import_tokens(model: Recorded, table: PublishedTable, store: Store) -> Impo
     missing = int(frame[list(PROMPTS)].isna().sum().sum())
     told = f" ({missing:,} scores missing)" if missing else ""
     said = f"{len(rows):,} token ids under {', '.join(PROMPTS)}{told}"
-    return Imported(TOKENS, (model.name,), _summary(said, before))
+    return _imported(TOKENS, [model], said, before)
 
 
-def _import_items(models: Sequence[Recorded], table: PublishedTable, store: Store) -> Imported:
-    prompt = f"{table.path.stem}?"
-    before = [_store_items(model, table, prompt, store)[1] for model in models]
-    said = f"{len(table.frame):,} items under {prompt!r}"
-    return Imported(ITEMS, tuple(model.name for model in models), _summary(said, before))
-
-
-def _summary(what: str, before: Sequence[bool]) -> str:
-    return f"{what}{', as imported before' if all(before) else ''}"
+def _imported(
+    answers: str, models: Sequence[Recorded], said: str, before: Sequence[bool]
+) -> Imported:
+    """Return the result of an import; `before` says which scores were stored before."""
+    told = f"{said}{', as imported before' if all(before) else ''}"
+    return Imported(answers, tuple(model.name for model in models), told)
 
 
 def _store_items(
@@ -254,7 +254,8 @@ def _store_table(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from wh
     about = {**model.provenance, "file": table.path.name, "sha256": table.sha256}
     if kind == WORDS:
         about["source"] = f"published scores of {model.spec.source} (Christian et al. 2026)"
-    stored = before or store.fill(fields, rows, lambda which: values[which], lambda: about)
+    work = Work(fields, rows, lambda which: values[which], lambda: about)
+    stored = before or store.complete(work)
     same = stored.provenance["sha256"] == table.sha256
     if not same and checksum(stored.frame) != checksum(rows.assign(score=values)):
         path = store.where(stored.key)
@@ -290,10 +291,6 @@ def _column(model: Recorded, table: PublishedTable) -> str:
 
 def _fields(model: Recorded, prompt: str, kind: str) -> Mapping[str, str]:
     return {**model.identity, "prompt": prompt, "answers": kind, "protocol": "paper"}
-
-
-def _has_tokens(model: Recorded, prompt: str, store: Store) -> bool:
-    return store.read(key_of(_fields(model, prompt, TOKENS))) is not None
 
 
 def _import_command(model: Recorded, store: Store) -> str:

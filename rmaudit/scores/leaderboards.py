@@ -16,8 +16,7 @@ from rmaudit.measures.leaderboard_score import REWARDBENCH_2, is_ties
 from rmaudit.scores.json_lines import shown
 
 LICENCE = "ODC-By"  # as its page on the hub says
-_COUNTS = ("num_correct", "total_completions")
-_FIELDS = ("id", "subset", *_COUNTS)
+_FIELDS = ("id", "subset", "num_correct", "total_completions")
 _RM_BENCHS_DOMAINS = ("chat", "code", "math", "safety")  # how a row's domain begins
 _RM_BENCHS_STYLES = 3
 _TIES_ID = re.compile(r"(?:ref|tied):[0-9]{1,9}")
@@ -62,19 +61,17 @@ def as_pairs(row: Mapping[str, Any], where: str) -> dict[str, Any]:
             raise SpecError(f"{where}: {side} is {shown(answers)}, allowed: a list of texts")
     line = {"prompt": row["prompt"], **sides}
     chosen = len(sides["chosen"])
-    _refuse_counts(row, chosen, chosen + len(sides["rejected"]), where)
+    for field, counted in (
+        ("num_correct", chosen),
+        ("total_completions", chosen + len(sides["rejected"])),
+    ):
+        if row[field] != counted:
+            raise SpecError(f"{where}: {field} is {shown(row[field])}, and the row has {counted}")
     if not isinstance(row["subset"], str) or not row["subset"]:
         raise SpecError(f"{where}: subset is {shown(row['subset'])}, allowed: a section's name")
     if not is_ties(row["subset"]):
         return line | {"subset": row["subset"]}
     return line | {"subset": row["subset"], "group": _ties_group(row["id"], chosen, where)}
-
-
-def _refuse_counts(row: Mapping[str, Any], chosen: int, total: int, where: str) -> None:
-    """Raise if a row states other counts than `chosen` (its right answers) and `total` (all)."""
-    for field, counted in zip(_COUNTS, (chosen, total), strict=True):
-        if row[field] != counted:
-            raise SpecError(f"{where}: {field} is {shown(row[field])}, and the row has {counted}")
 
 
 def _ties_group(row_id: object, chosen: int, where: str) -> str:

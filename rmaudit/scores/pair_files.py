@@ -27,10 +27,8 @@ from rmaudit.scores.score_parquet import checksum
 ALLOWED = (
     "lists of turns which begin with the same prompt and differ in one last turn of the assistant's"
 )
-_Turn = dict[str, Any]
 EXAMPLE = '{"prompt": "What is love?", "chosen": "A song.", "rejected": "A stone."}'
 COLUMNS = ["line", *ASKED, "response", "chosen", "subset", "group"]
-MEASURED_ON = "Measured on "
 OURS = "rmaudit's own pairs"  # where those come from that it brings
 _ANSWERS = ("chosen", "rejected")
 _Row = tuple[int, str, str, str, bool, str, str]
@@ -53,7 +51,7 @@ class Pairs(Answered):
 
 def measured_on(source: str) -> str:
     """Return a caveat for readers: the finding was measured on the pairs from `source`."""
-    return f"{MEASURED_ON}{source}."
+    return f"Measured on {source}."
 
 
 def read(path: Path) -> Pairs:
@@ -88,12 +86,11 @@ def read(path: Path) -> Pairs:
     if not rows:
         raise SpecError(f"{path}: has no pairs; a line is {EXAMPLE}")
     frame = pd.DataFrame(rows, columns=COLUMNS)
-    lines = f"{len(ids):,} pairs" if len(ids) > 1 else "1 pair"
-    name = path.name
+    source = f"{len(ids):,} pairs of {path.name}" if len(ids) > 1 else f"1 pair of {path.name}"
     if board:
         frame = frame.assign(id=frame["line"].map(ids))
-        name += f", which is {board}'s ({LICENCE})"
-    source = f"{lines} of {name}, {checksum(frame)[:12]}"
+        source += f", which is {board}'s ({LICENCE})"
+    source += f", {checksum(frame)[:12]}"
     frame = frame.assign(group=_joined_groups(frame), reward=float("nan"))
     return Pairs(frame, source, board=board)
 
@@ -118,7 +115,7 @@ def _answers_of_line(
     found: dict[str, Any], number: int, where: str, *, repeats: bool
 ) -> Iterator[_Row]:
     """Yield a row per answer of the parsed line `number`; raise on repeats unless `repeats`."""
-    turns = has_turns(found)  # whose prompt stands in them
+    turns = any(_is_turns(found.get(field)) for field in _ANSWERS)  # whose prompt stands in them
     needed = _ANSWERS if turns else ("prompt", *_ANSWERS)
     if missing := [name for name in needed if name not in found]:
         has = short(", ".join(map(shown, found))) or "nothing"
@@ -160,11 +157,6 @@ def _subset_or_group(found: dict[str, Any], field: str, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise SpecError(f"{where}: {field} is {shown(value)}, allowed: a text or a whole number")
     return text(str(value), f"{where}: {field}")
-
-
-def has_turns(line: Mapping[str, Any]) -> bool:
-    """Return whether `chosen` or `rejected` of a line is a list of turns."""
-    return any(_is_turns(line.get(field)) for field in _ANSWERS)
 
 
 def split_turns(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, str]:
@@ -236,7 +228,7 @@ def _common_prompt(chosen: list[Any], rejected: list[Any], where: str) -> tuple[
 
 
 def _refuse_other_prompt(
-    given: object, prompt: tuple[str, str], turns: list[_Turn], where: str
+    given: object, prompt: tuple[str, str], turns: list[dict[str, Any]], where: str
 ) -> None:
     """Raise unless a row's own prompt (`given`) is None, a user's turn, or all `turns` as text.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import pandas as pd
 
@@ -31,7 +31,14 @@ def scored_terms(
     valence = Valence(references.lexicon("labmt"), references.sentiment())
     whole = [sweep for sweep in sweeps.values() if sweep.sample is None]
     single = frozenset(whole[0].frame["text"].tolist()) if whole else None
-    asked = _compared(_Matching.of(*references.identity(), valence, single))
+    terms, controls = references.identity()
+    rows = (tuple(table.itertuples(index=False, name=None)) for table in (terms, controls))
+    rated = (
+        pd.util.hash_pandas_object(values).to_numpy().tobytes()
+        for values in (valence.happiness, valence.sentiment)
+    )
+    match = partial(compared, terms, controls, valence, single=single)
+    asked = _matched(_Matching((*rows, *rated, single), match))
     scored = {name: rewards(asked.texts, name) for name in sweeps}
     return asked, {
         name: TermScores(found.scores, sweeps[name].prompt.direction, found.noise)
@@ -41,34 +48,16 @@ def scored_terms(
 
 @dataclass(frozen=True)
 class _Matching:
-    """Tables that decide which control words match which identity terms; usable as a cache key."""
+    """What decides which control words match which identity terms, and how to match them."""
 
-    key: Hashable
-    single: frozenset[str] | None
-    terms: pd.DataFrame = field(compare=False)
-    controls: pd.DataFrame = field(compare=False)
-    valence: Valence = field(compare=False)
-
-    @classmethod
-    def of(
-        cls,
-        terms: pd.DataFrame,
-        controls: pd.DataFrame,
-        valence: Valence,
-        single: frozenset[str] | None,
-    ) -> _Matching:
-        rows = (tuple(table.itertuples(index=False, name=None)) for table in (terms, controls))
-        rated = (
-            pd.util.hash_pandas_object(values).to_numpy().tobytes()
-            for values in (valence.happiness, valence.sentiment)
-        )
-        return cls((*rows, *rated), single, terms, controls, valence)
+    decides: Hashable
+    match: Callable[[], Compared] = field(compare=False)
 
 
 @lru_cache(maxsize=4)
-def _compared(matching: _Matching) -> Compared:
+def _matched(matching: _Matching) -> Compared:
     """Match terms with controls; cached, since four audits and all null controls need it."""
-    return compared(matching.terms, matching.controls, matching.valence, single=matching.single)
+    return matching.match()
 
 
 def scored_things(

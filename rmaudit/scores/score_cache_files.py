@@ -3,7 +3,7 @@
 URLs are those that fsspec knows. A file is written whole or not at all, and by `create` only if
 nobody has written it: on a shared file system by a hard link to a file of one's own, on an object
 store by a conditional put. Neither needs a lock, which NFS and Lustre may lack. A name has "/"
-between folder and file.
+between folder and file. On failure, all operations but `clear` raise `OSError`.
 """
 
 from __future__ import annotations
@@ -15,47 +15,13 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from rmaudit.config.servers import BARE_URL, masked_urls, secret_in
 from rmaudit.errors import StoreError
 
 _TRIES = 10  # of a write whose folder others clear up meanwhile
 _CONFLICTS = 3  # tries of a conditional put
-
-
-class Files(Protocol):
-    """Interface of the file operations of a cache; on failure, all but `clear` raise `OSError`."""
-
-    def where(self, name: str = "") -> str:
-        """Return the path or the URL of the file `name`, for messages."""
-
-    def read(self, name: str) -> bytes | None:
-        """Return the content of a file, or None if it does not exist."""
-
-    def opened(self, name: str) -> BinaryIO:
-        """Open a file for reading, so that the caller can read only a part of it."""
-
-    def exists(self, name: str) -> bool:
-        """Return whether anything exists under this name."""
-
-    def create(self, name: str, content: bytes) -> bool:
-        """Write a new file, whole or not at all; return False, without writing, if it exists."""
-
-    def replace(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all, in place of an existing one."""
-
-    def move(self, name: str, new: str) -> None:
-        """Rename a file from `name` to `new`."""
-
-    def names(self, folder: str = "") -> list[str]:
-        """Return the sorted names of all files below a folder, [] if it does not exist."""
-
-    def prepare(self, folder: str) -> None:
-        """Make sure that a folder can be written to, before time is spent on scoring."""
-
-    def clear(self, folder: str) -> None:
-        """Remove a folder and its files, as far as possible; raise nothing."""
 
 
 class LocalFiles:
@@ -243,6 +209,9 @@ class RemoteFiles:
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root
+
+
+Files: TypeAlias = LocalFiles | RemoteFiles
 
 
 @contextmanager

@@ -63,10 +63,10 @@ def checksum(frame: pd.DataFrame) -> str:
     return total.hexdigest()
 
 
-def read(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
+def read(files: Files, key: str, start: int | None = None) -> Stored | None:
     """Return the verified content of a file of scores; None if there is no file; raise if damaged.
 
-    `start` is the first row of a shard, None for a whole file.
+    `start` is the first row of a shard, None for the file of all scores under `key`.
 
     A file is damaged only if its bytes could be read and are not what was written. A fault of the
     system (no memory, too many open files, no permission, a failing disk) says nothing about the
@@ -76,21 +76,23 @@ def read(files: Files, name: str, key: str, start: int | None = None) -> Stored 
         DamagedError: the bytes cannot be decoded, or their checksum or key is not their own.
         StoreError: the bytes cannot be read, or there is no memory to decode them.
     """
+    name = name_of(key, start)
     with reading(files.where(name)):
         content = files.read(name)
         return None if content is None else _decoded(content, key, start)
 
 
-def read_or_set_aside(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
+def read_or_set_aside(files: Files, key: str, start: int | None = None) -> Stored | None:
     """Return the verified scores in a file; if it is damaged, rename it, warn and return None.
 
     Raises:
         StoreError: the file cannot be read, or is damaged and cannot be moved.
     """
     try:
-        return read(files, name, key, start)
+        return read(files, key, start)
     except DamagedError as damage:
-        stem = key if start is None else f"{key}-{PurePosixPath(name).stem}"
+        name = name_of(key, start)
+        stem = f"{key}-{PurePosixPath(name).stem}" if "/" in name else key
         names = (f"{stem}.damaged" + (f"-{n}" if n > 1 else "") for n in count(1))
         path = files.where(name)
         with writing(path):
@@ -104,11 +106,11 @@ def read_or_set_aside(files: Files, name: str, key: str, start: int | None = Non
 
 
 def write(
-    files: Files, name: str, frame: pd.DataFrame, about: Mapping[str, Any], *, anew: bool = False
+    files: Files, frame: pd.DataFrame, about: Mapping[str, Any], *, anew: bool = False
 ) -> bool:
     """Write a file of scores; return False if the file exists, unless `anew` overwrites it.
 
-    It is written whole or not at all.
+    It is written whole or not at all. `about` has its `key`, and a shard's `start`.
 
     Raises:
         StoreError: the file cannot be written; what was half written is removed.
@@ -117,7 +119,7 @@ def write(
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata({META: meta})
     content = pa.BufferOutputStream()
     pq.write_table(table, content, compression="zstd")
-    whole = content.getvalue().to_pybytes()
+    whole, name = content.getvalue().to_pybytes(), name_of(about["key"], about.get("start"))
     with writing(files.where(name)):
         if not anew:
             return files.create(name, whole)
@@ -206,7 +208,7 @@ class Journal:
         Raises:
             StoreError: it cannot be read, or is damaged and cannot be set aside.
         """
-        return read_or_set_aside(self._files, shard_name(self._key, start), self._key, start)
+        return read_or_set_aside(self._files, self._key, start)
 
     def write(
         self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any], *, anew: bool = True
@@ -217,7 +219,7 @@ class Journal:
             StoreError: it cannot be written.
         """
         about = {"key": self._key, "start": start, "provenance": dict(provenance)}
-        return write(self._files, shard_name(self._key, start), frame, about, anew=anew)
+        return write(self._files, frame, about, anew=anew)
 
     @property
     def whole(self) -> bool:
@@ -225,16 +227,11 @@ class Journal:
         return self._files.exists(name_of(self._key))
 
 
-def name_of(key: str) -> str:
-    """Return the name of the file that holds all scores under `key`."""
-    return f"{key}.parquet"
+def name_of(key: str, start: int | None = None) -> str:
+    """Return the name of the file of all scores under `key`, or of the shard from row `start`."""
+    return f"{key}.parquet" if start is None else f"{parts_of(key)}/{start:08d}.parquet"
 
 
 def parts_of(key: str) -> str:
     """Return the name of the folder that holds the shards under `key`, while scoring goes on."""
     return f"{key}.parts"
-
-
-def shard_name(key: str, start: int) -> str:
-    """Return the name of the file of a shard; `start` is the number of rows before it."""
-    return f"{parts_of(key)}/{start:08d}.parquet"

@@ -4,20 +4,18 @@ A file is `<root>/scores/<key>.parquet` (`scores.score_parquet`); `key` is the s
 that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
 version, the answers).
 
-Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a later run scores
-only the shards that a killed run has not stored. While a GPU computes some shards, those before
-them are written and the next are prepared. Where a server scores, a shard is one request, and
-several are made at once: if one fails, those under way are waited for and kept. Many hosts may
-share a store: shards and files are created if absent (`scores.score_cache_files`), so that a lost
-race costs work done twice and nothing else. On one host, a second process waits for the first one's
-result (`checkpoints.process_locks`).
+Scores are written in shards, in `<key>.parts`, as they come (`scores.shard_scoring`); a later run
+scores only the shards that a killed run has not stored. Many hosts may share a store: shards and
+files are created if absent (`scores.score_cache_files`), so that a lost race costs work done twice
+and nothing else. On one host, a second process waits for the first one's result
+(`checkpoints.process_locks`).
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +25,6 @@ import pyarrow.parquet as pq
 
 from rmaudit.checkpoints.process_locks import one_process_of_host
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.models.external_scorer_batches import Pace
 from rmaudit.scores import score_parquet
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import Files, LocalFiles, files_at
@@ -41,9 +38,8 @@ from rmaudit.scores.score_parquet import (
     key_of,
     name_of,
     parts_of,
-    shard_name,
 )
-from rmaudit.scores.shard_scoring import Measured, Score, Work, shard_of, sharded
+from rmaudit.scores.shard_scoring import Work, make_shard, sharded
 
 Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
 
@@ -83,43 +79,27 @@ class Store:
             StoreError: the file cannot be read, or is damaged and cannot be set aside.
         """
         try:
-            return score_parquet.read(self.files, name_of(key), key)
+            return score_parquet.read(self.files, key)
         except DamagedError:  # or made anew meanwhile: who holds the lock looks again
             with one_process_of_host(self.where(key)):
-                return score_parquet.read_or_set_aside(self.files, name_of(key), key)
+                return score_parquet.read_or_set_aside(self.files, key)
 
-    def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
-        self,
-        fields: Fields,
-        rows: pd.DataFrame,
-        score: Score,
-        provenance: Callable[[], Mapping[str, Any]],
-        *,
-        measured: Measured = lambda _: {},
-        bar: Bar | None = None,
-        pace: Pace | None = None,
-        answers_a_call: Callable[[], int] = lambda: 0,
-    ) -> Stored:
-        """Return the scores of n `rows`: read from the cache, or else computed and stored.
+    def complete(self, work: Work) -> Stored:
+        """Return the scores of a task's rows: read from the cache, or else scored and stored.
 
-        What an interrupted run has stored is not computed again. The scores are stored under
-        `fields`, in the column `score` (float32). The arguments are those of a `Work`.
+        What an interrupted run has stored is not computed again. The scores are in the column
+        `score` (float32).
 
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.
         """
-        asked = (measured, bar, pace, answers_a_call)
-        return self.complete(Work(fields, rows, score, provenance, *asked))
-
-    def complete(self, work: Work) -> Stored:
-        """Return the scores of a task: from the cache, or scored and stored. Raises as `fill`."""
         return self.once(work.fields, lambda journal: sharded(journal, work), work.bar)
 
     def once(self, fields: Fields, make: Make, bar: Bar | None = None) -> Stored:
         """Return the scores stored under `fields`, or else call `make` and store its result.
 
         `make` is given a journal (the shards stored so far) and returns a frame and its provenance;
-        `bar` is shown while it runs. Raises as `fill` does.
+        `bar` is shown while it runs. Raises as `complete` does.
         """
         key = key_of(fields)
         found = self.read(key)
@@ -127,7 +107,7 @@ class Store:
             on_wait = (lambda: None) if bar is None else bar.wait
             with one_process_of_host(self.where(key), on_wait), bar or nullcontext():
                 # Another process may have made it meanwhile.
-                found = score_parquet.read_or_set_aside(self.files, name_of(key), key)
+                found = score_parquet.read_or_set_aside(self.files, key)
                 found = found or self._make(key, fields, make)
         self.files.clear(parts_of(key))  # also of a run killed before
         return found
@@ -144,7 +124,7 @@ class Store:
             if self.files.exists(name_of(work.key)):
                 return []
             there = set(self.files.names(parts_of(work.key)))
-        return [which for which in work.shards if shard_name(work.key, which.start) not in there]
+        return [which for which in work.shards if name_of(work.key, which.start) not in there]
 
     def has(self, key: str) -> bool:
         """Return whether a file of scores exists under `key`, without reading the file."""
@@ -154,10 +134,9 @@ class Store:
     def make(self, work: Work, which: slice) -> None:
         """Score and store one shard of a task, if it is missing; wait for no other process.
 
-        `complete` then finds it. Raises as `fill` does.
+        `complete` then finds it, and raises the same.
         """
-        with suppress(MadeMeanwhileError):
-            shard_of(Journal(self.files, work.key), work, which)
+        make_shard(Journal(self.files, work.key), work, which)
 
     def _make(self, key: str, fields: Fields, make: Make) -> Stored:
         with score_parquet.writing(self.files.where(parts_of(key))):
@@ -166,9 +145,9 @@ class Store:
             with suppress(MadeMeanwhileError):
                 frame, said = make(Journal(self.files, key))
                 about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
-                if score_parquet.write(self.files, name_of(key), frame, about):
+                if score_parquet.write(self.files, frame, about):
                     return Stored(key, frame, dict(fields), dict(said))
-            theirs = score_parquet.read_or_set_aside(self.files, name_of(key), key)
+            theirs = score_parquet.read_or_set_aside(self.files, key)
             if theirs is not None:  # another host was first
                 return theirs
 
@@ -207,25 +186,6 @@ def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
     its sweep. Files without metadata are left out.
     """
     found: defaultdict[str, Counts] = defaultdict(Counts)
-    for kept in _stored_files(cache):
-        source = str(kept.fields.get("model") or kept.provenance.get("source"))
-        scored, recorded = found[source]
-        if "recorded" in kept.fields:
-            found[source] = Counts(scored, recorded + 1)
-        elif "token_id" in kept.columns and "part" not in kept.fields:
-            found[source] = Counts(scored + 1, recorded)
-    return found
-
-
-class _StoredFile(NamedTuple):
-    """The metadata of a stored file: its columns, the fields of its key, and provenance."""
-
-    columns: tuple[str, ...]
-    fields: dict[str, str]
-    provenance: dict[str, object]
-
-
-def _stored_files(cache: Path | str | Store) -> Iterator[_StoredFile]:
     files = store_at(cache).files
     for name in files.names():
         if "/" in name or not name.endswith(".parquet"):
@@ -234,6 +194,13 @@ def _stored_files(cache: Path | str | Store) -> Iterator[_StoredFile]:
             with files.opened(name) as file:
                 schema = pq.read_schema(file)
             about = json.loads((schema.metadata or {})[META])
-            yield _StoredFile(tuple(schema.names), about["fields"], about["provenance"])
+            fields, provenance = dict(about["fields"]), dict(about["provenance"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
+        source = str(fields.get("model") or provenance.get("source"))
+        scored, recorded = found[source]
+        if "recorded" in fields:
+            found[source] = Counts(scored, recorded + 1)
+        elif "token_id" in schema.names and "part" not in fields:
+            found[source] = Counts(scored + 1, recorded)
+    return found

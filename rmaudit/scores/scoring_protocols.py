@@ -23,8 +23,9 @@ from rmaudit.prompts import ALL, CUSTOM, Prompt
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Stored, checksum, key_of
 from rmaudit.scores.score_store import Store
+from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.token_sample import spread
-from rmaudit.scoring import Begun, version
+from rmaudit.scoring import version
 
 ANSWERS = 16  # scored once more, to measure the noise
 Row = tuple[int, ...]
@@ -60,21 +61,20 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     unit = " tokens" if "token_id" in rows else " texts"
     bar = Bar(f"{model.name} · {prompt.name}", len(answers), unit)
 
-    def score(which: slice) -> Begun:
-        return model.begin(prompt.asked, answers[which], on_progress=bar.advance)
-
     def alone(places: Sequence[int]) -> NDArray[np.float32]:
         return model.own_rewards([(*slot.prefix, *answers[i], *slot.suffix) for i in places])
 
-    return store.fill(
-        fields,
-        rows,
-        score,
-        lambda: provenance_of(model, slot, prompt),
-        measured=lambda made: measured_noise(made, alone),
-        bar=bar,
-        pace=model.pace,
-        answers_a_call=lambda: model.answers_a_call(prompt.asked),
+    return store.complete(
+        Work(
+            fields,
+            rows,
+            lambda which: model.begin(prompt.asked, answers[which], on_progress=bar.advance),
+            lambda: provenance_of(model, slot, prompt),
+            measured=lambda made: measured_noise(made, alone),
+            bar=bar,
+            pace=model.pace,
+            answers_a_call=lambda: model.answers_a_call(prompt.asked),
+        )
     )
 
 
@@ -102,34 +102,29 @@ def paper(
     distinct = list(dict.fromkeys(rendered))
     digest = _digest(rendered)
 
-    def provenance() -> Mapping[str, str | int | float]:
-        return {
-            **provenance_of(model, slot, prompt),
-            "distinct_rows": len(distinct),
-            "rendered_rows": digest,
-        }
-
     def alone(places: Sequence[int]) -> NDArray[np.float32]:
         return model.own_rewards([distinct[i] for i in places])
 
     bar = Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows")
-
-    def score(which: slice) -> Begun:
-        return model.begin_rows(distinct[which], on_progress=bar.advance)
-
-    once = store.fill(
-        {**fields, "rendered_rows": digest},
-        pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)}),
-        score,
-        provenance,
-        measured=lambda made: measured_noise(made, alone),
-        bar=bar,
-        pace=model.pace,
-        answers_a_call=lambda: model.answers_a_call(prompt.asked),
+    once = store.complete(
+        Work(
+            {**fields, "rendered_rows": digest},
+            pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)}),
+            lambda which: model.begin_rows(distinct[which], on_progress=bar.advance),
+            lambda: {
+                **provenance_of(model, slot, prompt),
+                "distinct_rows": len(distinct),
+                "rendered_rows": digest,
+            },
+            measured=lambda made: measured_noise(made, alone),
+            bar=bar,
+            pace=model.pace,
+            answers_a_call=lambda: model.answers_a_call(prompt.asked),
+        )
     )
     place = {row: i for i, row in enumerate(distinct)}
     made = once.frame["score"].to_numpy()[[place[row] for row in rendered]]
-    return store.fill(fields, rows, lambda which: made[which], lambda: once.provenance)
+    return store.complete(Work(fields, rows, lambda which: made[which], lambda: once.provenance))
 
 
 def text(
@@ -152,20 +147,19 @@ def text(
     }
     bar = Bar(f"{model.name} · {prompt.name}", len(texts), " texts")
 
-    def score(which: slice) -> NDArray[np.float32]:
-        return model.score(asked, texts[which], on_progress=bar.advance)
-
     def alone(places: Sequence[int]) -> NDArray[np.float32]:
         return np.concatenate([model.score(asked, [texts[i]]) for i in places])
 
-    return store.fill(
-        fields,
-        rows,
-        score,
-        lambda: {**model.provenance, **_name_and_frame(prompt)},
-        measured=lambda made: measured_noise(made, alone),
-        bar=bar,
-        pace=model.pace,
+    return store.complete(
+        Work(
+            fields,
+            rows,
+            lambda which: model.score(asked, texts[which], on_progress=bar.advance),
+            lambda: {**model.provenance, **_name_and_frame(prompt)},
+            measured=lambda made: measured_noise(made, alone),
+            bar=bar,
+            pace=model.pace,
+        )
     )
 
 

@@ -107,7 +107,10 @@ def compare(
     fits, notes = _comparisons(local, prompt, asked, served)
     fitting = [fit for fit in fits if fit.ok]
     best = min(fitting, key=lambda fit: fit.check.rms) if fitting else _nearest(fits)
-    compared = tuple(fit.check if fit is best else _without_limits(fit.check) for fit in fits)
+    compared = tuple(
+        fit.check if fit is best else replace(fit.check, allowed=None, allowed_rms=None)
+        for fit in fits
+    )
     said = [*notes, f"the server's scores fit the checkpoint in {best.dtype}"]
     if not best.ok:
         some = slice(None, None, max(1, len(asked) // _EXPLAINED))
@@ -125,13 +128,11 @@ def compare(
 class _DtypeComparison:
     """A comparison of a server's rewards with `here`, its checkpoint's rewards in one dtype.
 
-    `noise` is the rms change of rewards by the dtype, in the model's units; `ranks` is
-    Spearman's correlation, and `least_ranks` the lowest that is allowed.
+    `ranks` is Spearman's correlation, and `least_ranks` the lowest that is allowed.
     """
 
     dtype: Dtype
     here: Rewards
-    noise: float
     check: Check
     ranks: float
     least_ranks: float
@@ -186,7 +187,7 @@ def _comparison(dtype: Dtype, here: Rewards, widest: Rewards, served: Rewards) -
     if widest is here:  # nothing to measure its noise with
         allowed = EXACT if dtype == "float32" else ITSELF
         check = Check.of(name, difference, None, allowed)
-        return _DtypeComparison(dtype, here, 0.0, check, ranks, LEAST_CORRELATION)
+        return _DtypeComparison(dtype, here, check, ranks, LEAST_CORRELATION)
     rounded = torch.from_numpy(here).to(getattr(torch, dtype)).float().numpy()
     noise = rounded - widest
     lost = 1 - float(spearmanr(rounded, widest).statistic)
@@ -194,17 +195,13 @@ def _comparison(dtype: Dtype, here: Rewards, widest: Rewards, served: Rewards) -
     rms, largest = float(np.sqrt((noise**2).mean())), float(np.abs(noise).max())
     allowed = max(EXACT, TIMES_LARGEST * largest / sd)
     check = Check.of(name, difference, allowed, max(EXACT, TIMES * rms / sd))
-    return _DtypeComparison(dtype, here, rms, check, ranks, least)
+    return _DtypeComparison(dtype, here, check, ranks, least)
 
 
 def _nearest(fits: Sequence[_DtypeComparison]) -> _DtypeComparison:
     """Return the comparison with the best rank correlation, if possible one within its limit."""
     ranks = {fit.dtype: float(np.nan_to_num(fit.ranks, nan=-2.0)) for fit in fits}
     return max(fits, key=lambda fit: (ranks[fit.dtype] >= fit.least_ranks, ranks[fit.dtype]))
-
-
-def _without_limits(check: Check) -> Check:
-    return replace(check, allowed=None, allowed_rms=None)
 
 
 def _as_logged(

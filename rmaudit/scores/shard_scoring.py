@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.models.external_scorer_batches import STOP_AGAIN, Pace
+from rmaudit.models.external_scorer_batches import STOP_AGAIN, Pace, do_nothing
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Fields, Journal, MadeMeanwhileError, Stored, key_of
 from rmaudit.scoring import Begun, waited_for
@@ -90,12 +90,10 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
     return work.rows.reset_index(drop=True).assign(score=made), {**said, **work.measured(made)}
 
 
-def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
-    """Return one shard of a task: read from the stored shards, or scored and stored now."""
-    found = _stored_shard(journal, which)
-    if found is None and journal.whole:
-        raise MadeMeanwhileError
-    return found or _write_shard(journal, work, which, waited_for(work.score(which)))
+def make_shard(journal: Journal, work: Work, which: slice) -> None:
+    """Score and store one shard of a task, unless that or the whole task is stored by now."""
+    if _stored_shard(journal, which) is None and not journal.whole:
+        _write_shard(journal, work, which, waited_for(work.score(which)))
 
 
 def _calls(
@@ -191,74 +189,48 @@ def _score_in_threads(
 
     def work(which: slice) -> None:
         began.add(which.start)
-        found: NDArray[np.float32] | BaseException
-        try:
-            found = waited_for(score(which))
-        except BaseException as error:  # noqa: BLE001  (raised once the others are kept)
-            found = error
-        came[which.start] = which, found
+        came[which.start] = which, _scores_or_error(score, which)
         some.set()
 
     def take() -> None:
         """Store finished shards and collect errors; repeatable after an interrupt."""
         for start in [*came]:
-            failed.extend(_error_of(keep, *came[start]))
+            which, found = came[start]
+            try:
+                if isinstance(found, BaseException):
+                    failed.append(found)
+                else:
+                    keep(which, found)
+            except Exception as error:  # noqa: BLE001  (a full disk; the other shards are tried)
+                failed.append(error)
             done.add(start)
             del came[start]
 
-    def going() -> bool:
-        return bool(left and not failed) or len(done) < submitted or bool(began - done)
-
-    def step(seconds: float | None) -> None:
-        nonlocal submitted
-        while left and not failed and submitted - len(done) < pace.at_once:
-            pool.submit(work, left.popleft())
-            submitted += 1
-        some.wait(seconds)
-        some.clear()
-        take()
-
     pool = ThreadPoolExecutor(pace.at_once)
-    _until_done(going, step, pace.stop, failed)
+    stop: Callable[[], None] = do_nothing
+    seconds: float | None = None  # until `stop` is called again, after Ctrl-C
+    while (left and not failed) or len(done) < submitted or began - done:
+        try:
+            stop()  # again and again: a thread may have been about to send a request
+            while left and not failed and submitted - len(done) < pace.at_once:
+                pool.submit(work, left.popleft())
+                submitted += 1
+            some.wait(seconds)
+            some.clear()
+            take()
+        except KeyboardInterrupt as error:
+            if seconds is not None:
+                raise
+            stop, seconds = pace.stop, STOP_AGAIN
+            failed.append(error)
     pool.shutdown()
     take()  # of one that was just being started when somebody pressed Ctrl-C
     return failed
 
 
-def _error_of(
-    keep: Callable[[slice, NDArray[np.float32]], None],
-    which: slice,
-    found: NDArray[np.float32] | BaseException,
-) -> Iterator[BaseException]:
-    """Store a finished shard; yield the error of its scoring or storing, if any."""
-    if isinstance(found, BaseException):
-        yield found
-        return
+def _scores_or_error(score: Score, which: slice) -> NDArray[np.float32] | BaseException:
+    """Return the scores of a slice, or the error, to be raised once the others are kept."""
     try:
-        keep(which, found)
-    except Exception as error:  # noqa: BLE001  (such as a full disk; the other shards are tried)
-        yield error
-
-
-def _until_done(
-    going: Callable[[], bool],
-    step: Callable[[float | None], None],
-    stop: Callable[[], None],
-    failed: list[BaseException],
-) -> None:
-    """Call `step` while `going()` is true; after Ctrl-C, call `stop` before each further step.
-
-    The Ctrl-C is added to `failed`. `stop` is called again and again, because a thread may have
-    been about to send a request.
-    """
-    stopping = False
-    while going():
-        try:
-            if stopping:
-                stop()
-            step(STOP_AGAIN if stopping else None)
-        except KeyboardInterrupt as error:
-            if stopping:
-                raise
-            stopping = True
-            failed.append(error)
+        return waited_for(score(which))
+    except BaseException as error:  # noqa: BLE001  (see above)
+        return error

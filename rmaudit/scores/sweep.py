@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,6 @@ PROTOCOLS = ("exact", "paper")
 _SHOWN_AT_EITHER_END = 8  # tokens at either end, in a notebook
 _OURS = OwnWords()
 _MOST_STEADY_NOISE = 0.3  # sd of the scores, as `rmaudit doctor` has it of a server
-_Score = Callable[[pd.DataFrame, str], Stored]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -256,49 +256,30 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded and this is not.
         ScoreError: a score is not a finite number.
     """
-    _checked_protocol(protocol)
+    if protocol not in {None, *PROTOCOLS}:
+        raise SpecError(f"unknown protocol {protocol!r}; known: {', '.join(PROTOCOLS)}")
     size = None if sample is None else checked_size(sample)
     entries = checked_words(words, own_words)
     asked, store = prompt_meant(prompt, own_words.prompts), store_at(cache)
     model = _loaded(model, cache)
-
-    def swept(model: RewardModel | TextScorer, score: _Score) -> Sweep:
-        def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
-            return _sweep_of(model.name, asked, score(rows, part))
-
-        return _whole_or_sample(
-            _vocabulary_rows(model.vocabulary()),
-            scored,
-            size,
-            seed=seed,
-            entries=entries,
-            own_words=own_words,
-        )
-
-    def from_weights(model: RewardModel) -> Sweep:
-        def score(rows: pd.DataFrame, part: str) -> Stored:
-            if protocol == "paper":
-                return scoring_protocols.paper(model, asked, rows, store=store, part=part)
-            answers = [(i,) for i in rows["token_id"].tolist()]
-            return scoring_protocols.exact(model, asked, answers, rows, store=store, part=part)
-
-        return swept(model, score)
-
-    def from_function(model: TextScorer) -> Sweep:
-        if protocol is not None:
-            message = f"{model.name}: a function of texts has no protocol {protocol!r}; give none"
-            raise SpecError(message)
-        return swept(
-            model,
-            lambda rows, part: scoring_protocols.text(model, asked, rows, store=store, part=part),
-        )
-
     if isinstance(model, Recorded):
         if protocol not in {None, "paper"} or size is not None:
             message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
             raise SpecError(message)
         return _sweep_of(model.name, asked, imported_scores.sweep(model, asked, store=store))
-    return from_function(model) if isinstance(model, TextScorer) else from_weights(model)
+    if isinstance(model, TextScorer) and protocol is not None:
+        message = f"{model.name}: a function of texts has no protocol {protocol!r}; give none"
+        raise SpecError(message)
+    scored = partial(_scored, model, asked, protocol, store)
+    rows = _vocabulary_rows(model.vocabulary())
+    if size is None or size >= len(rows):
+        return scored(rows)
+    chosen = mask_of_scored_words(rows["text"], entries, own_words, size=size, seed=seed)
+    whole = int(chosen.sum()) == int(mask_of_words(rows["text"], entries, own_words).sum())
+    about = Sample(size, len(rows), seed)
+    places = spread(len(rows), size, np.random.default_rng(seed))
+    drawn = replace(scored(rows.iloc[places], f"a sample: {about}"), sample=about)
+    return _joined(drawn, scored(rows[chosen], NAMED), whole=whole) if chosen.any() else drawn
 
 
 def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Scored:
@@ -314,33 +295,23 @@ def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Sco
     return model
 
 
-def _checked_protocol(protocol: str | None) -> None:
-    if protocol not in {None, *PROTOCOLS}:
-        message = f"unknown protocol {protocol!r}; known: {', '.join(PROTOCOLS)}"
-        raise SpecError(message)
-
-
-def _whole_or_sample(  # noqa: PLR0913  (keyword-only after the subjects)
+def _scored(  # noqa: PLR0913, PLR0917  (what is scored, how, and where it is kept)
+    model: RewardModel | TextScorer,
+    prompt: Prompt,
+    protocol: str | None,
+    store: Store,
     rows: pd.DataFrame,
-    scored: Callable[..., Sweep],
-    size: int | None,
-    *,
-    seed: int,
-    entries: Sequence[str],
-    own_words: OwnWords,
+    part: str = "",
 ) -> Sweep:
-    """Return a sweep of all rows, or of `size` random rows and of those that `entries` name.
-
-    `scored(rows, part)` scores rows; `part` names them in the cache key.
-    """
-    if size is None or size >= len(rows):
-        return scored(rows)
-    chosen = mask_of_scored_words(rows["text"], entries, own_words, size=size, seed=seed)
-    whole = int(chosen.sum()) == int(mask_of_words(rows["text"], entries, own_words).sum())
-    sample = Sample(size, len(rows), seed)
-    places = spread(len(rows), size, np.random.default_rng(seed))
-    drawn = replace(scored(rows.iloc[places], f"a sample: {sample}"), sample=sample)
-    return _joined(drawn, scored(rows[chosen], NAMED), whole=whole) if chosen.any() else drawn
+    """Return the sweep of `rows` of a vocabulary; `part` names them in the cache key."""
+    if isinstance(model, TextScorer):
+        stored = scoring_protocols.text(model, prompt, rows, store=store, part=part)
+    elif protocol == "paper":
+        stored = scoring_protocols.paper(model, prompt, rows, store=store, part=part)
+    else:
+        answers = [(i,) for i in rows["token_id"].tolist()]
+        stored = scoring_protocols.exact(model, prompt, answers, rows, store=store, part=part)
+    return _sweep_of(model.name, prompt, stored)
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:

@@ -16,9 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.scores.score_parquet import Journal
-from rmaudit.search.search_settings import Settings
-
-Ids = tuple[int, ...]
+from rmaudit.search.search_settings import Ids, Settings
 
 SHARD = 1024  # evaluations a shard: what a kill may lose
 AFTER_ALL_STARTS = -1  # of what was found after the starts

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.search.search_evaluator import Evaluator, Hit, Ids
-from rmaudit.search.search_problem import SearchProblem
+from rmaudit.search.search_evaluator import Evaluator, Hit
+from rmaudit.search.search_settings import Ids, SearchProblem
 
 _MAX_CHECKED = 2048  # ids at a time: to see whether a sequence is admitted, it is tokenized again
 
@@ -146,7 +146,7 @@ def _gains(problem: SearchProblem, evaluator: Evaluator, current: Ids) -> NDArra
     places = np.arange(len(current))
     steps = slopes.slopes[0].astype(np.float64)
     steps = steps[:, problem.allowed] - steps[places, list(current)][:, None]
-    gains: NDArray[np.float64] = evaluator.settings.sign * steps
+    gains = evaluator.settings.value(steps)
     gains /= gains.std() or 1.0
     far = slopes.distances[0][:, problem.allowed].astype(np.float64)
     gains -= far / (far.mean() or 1.0)

@@ -1,19 +1,37 @@
-"""Settings of a search; the settings that its method uses are part of the result's cache key."""
+"""Settings of a search, and the problem that they pose to a model: which sequences may be found.
+
+The settings that a search's method uses are part of its result's cache key.
+
+A sequence counts if it can be sent as text: each of its ids can be seen, none is a special or added
+token's, and its text is tokenized into the same ids where answers stand. Single ids are checked in
+one pass over the vocabulary; whole sequences when they are candidates of the search.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import SpecError
 
+if TYPE_CHECKING:
+    from rmaudit.conversation import Asked
+    from rmaudit.layout.tokenizers import Vocabulary
+    from rmaudit.models.model_interfaces import RewardModel
+    from rmaudit.scoring.gradient import Slopes
+
+Ids = tuple[int, ...]
 Direction = Literal["up", "down"]
 Method = Literal["exhaustive", "gcg"]
 DIRECTIONS, METHODS = get_args(Direction), get_args(Method)
 LONGEST = 64  # ids of a sequence
+_DRAWS = 100  # rounds of drawing before it is said that nothing can be drawn
+_BROKEN = "\N{REPLACEMENT CHARACTER}"  # a part of a character: ids that are bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +84,6 @@ class Settings:
             message = f"search: seed {self.seed}; give 0 or more"
             raise SpecError(message)
 
-    @property
-    def sign(self) -> int:
-        """Return 1 for a search for high rewards, -1 for low ones."""
-        return 1 if self.direction == "up" else -1
-
     def value(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the values that the search maximizes: ± rewards."""
         return rewards if self.direction == "up" else -rewards
@@ -103,3 +116,91 @@ class Settings:
             return said | {"beams": 1}
         fixed = {"top": 256, "greedy": True, "fresh": True, "distance": 1.0, "target": None}
         return said | {"gcg": {"batch": self.batch, **fixed}}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchProblem:
+    """What a search works on: length of sequences, allowed ids, constraints, and the gradient.
+
+    Attributes:
+        length: ids of every sequence.
+        allowed: the ids that any place may hold, ascending.
+        admits: which of n sequences may be found, shape (n,).
+        gradient: the slopes of a sequence.
+    """
+
+    length: int
+    allowed: NDArray[np.int64]
+    admits: Callable[[Sequence[Ids]], NDArray[np.bool_]]
+    gradient: Callable[[Ids], Slopes]
+
+    def admitted(self, answers: Sequence[Ids]) -> list[Ids]:
+        """Return the answers that can be sent as text, in the order given."""
+        if not answers:
+            return []
+        return [ids for ids, good in zip(answers, self.admits(answers), strict=True) if good]
+
+    def draw(self, n: int, rng: np.random.Generator) -> list[Ids]:
+        """Return n random sequences that can be sent as text, fewer if these are hard to draw.
+
+        Raises:
+            SpecError: none can be drawn.
+        """
+        drawn: list[Ids] = []
+        for _ in range(_DRAWS):
+            some = rng.choice(self.allowed, size=(n, self.length))
+            drawn += self.admitted([tuple(ids) for ids in some.tolist()])
+            if len(drawn) >= n:
+                return drawn[:n]
+        if drawn:
+            return drawn
+        message = (
+            f"search: of {_DRAWS * n:,} sequences of {self.length} ids, drawn from "
+            f"{len(self.allowed):,}, none has a text that gives back its ids; search with another "
+            f"length"
+        )
+        raise SpecError(message)
+
+
+def problem_of(model: RewardModel, prompt: Asked, settings: Settings) -> SearchProblem:
+    """Return the search problem for answers to `prompt`.
+
+    Raises:
+        SpecError: no token id of the model may be in an answer.
+    """
+    allowed = sendable(model.vocabulary(), model.special_ids)
+    if settings.ids is not None:
+        allowed = allowed[np.isin(allowed, settings.ids)]
+    if not len(allowed):
+        raise SpecError("search: no token id of the model can be sent as text: nothing to search")
+    return SearchProblem(
+        settings.length,
+        allowed,
+        partial(come_back, model),
+        lambda ids: model.gradient(prompt, [ids]),
+    )
+
+
+def sendable(vocabulary: Vocabulary, special_ids: Collection[int]) -> NDArray[np.int64]:
+    """Return the token ids whose text can be seen and that are not special, ascending.
+
+    A text can be seen that has a character other than a space, and none but the space that shows
+    nothing (control, format, surrogate, private, unassigned and replacement characters; so no
+    newline, no tab and no no-break space).
+    """
+    ids = np.array(vocabulary.ids, dtype=np.int64)
+    seen = np.array(
+        [
+            text.isprintable() and bool(text.strip()) and _BROKEN not in text
+            for text in vocabulary.texts
+        ],
+        dtype=bool,
+    )
+    return ids[seen & ~np.isin(ids, list(special_ids))]
+
+
+def come_back(model: RewardModel, answers: Sequence[Ids]) -> NDArray[np.bool_]:
+    """Return which answers' texts, tokenized where answers stand, give their ids, shape (n,)."""
+    again = model.tokenized(model.texts(answers))
+    same = (tuple(one) == other for one, other in zip(answers, again, strict=True))
+    return np.fromiter(same, dtype=bool)

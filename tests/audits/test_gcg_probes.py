@@ -16,9 +16,9 @@ from rmaudit.runs.null_controls import NULLS
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.text_rewards import Rewards, TextScores
+from rmaudit.search.cached_search import Searches
 from rmaudit.search.exploit_strings import published
 from rmaudit.search.search_settings import Direction
-from rmaudit.search.searches_fixture import Searches
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import WORDS, Planted, audit_called, sweep_of, verdict
 from tests.search.finds import found

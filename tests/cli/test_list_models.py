@@ -19,6 +19,7 @@ from transformers import AutoModelForSequenceClassification
 from rmaudit.checkpoints import bundled_model
 from rmaudit.config.models_yaml_schema import explanation, meanings
 from rmaudit.scores.score_store import Store
+from rmaudit.scores.shard_scoring import Work
 from tests.cli.running import run
 from tests.hub import COMMIT, Hub, serving
 from tests.toys import TEMPLATE, pair_tokenizer, toy_checkpoint, toy_tokenizer
@@ -154,7 +155,9 @@ def test_sweeps_are_counted(home: Path) -> None:
         (tokens, {"prompt": "best", "weights": "other"}, "embedded"),
         (tokens, {"recorded": "published scores", "model": "owner/name"}, "published scores of"),
     ]:
-        store.fill(fields, rows, lambda which: score[which], lambda at=source: {"source": at})
+        store.complete(
+            Work(fields, rows, lambda which: score[which], lambda at=source: {"source": at})
+        )
     (store.files.root / "odd.parquet").write_bytes(b"odd")
 
     found = listed(home)

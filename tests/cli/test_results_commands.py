@@ -17,6 +17,7 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.report import results_document, results_reader, writers
 from rmaudit.report.results_of_run import collect, record
 from rmaudit.scores.score_store import Store
+from rmaudit.scores.shard_scoring import Work
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
@@ -49,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
     scores = np.random.default_rng(1).normal(size=40).astype(np.float32)
     frame = pd.DataFrame({"token_id": np.arange(40, dtype=np.int32)})
     frame["token"] = frame["text"] = [f"w{i}" for i in range(40)]
-    key = store.fill({"prompt": text}, frame, lambda which: scores[which], dict).key
+    key = store.complete(Work({"prompt": text}, frame, lambda which: scores[which], dict)).key
     finding = but(PASSING, sweeps=(key,))
     base = tmp_path / "reports"
     results, made = record([finding], [SPEC], store, base=base, command="pytest", seed=0)

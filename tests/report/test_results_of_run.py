@@ -24,6 +24,7 @@ from rmaudit.report.results_document import SCHEMA, AuditedModel, SweepSummary, 
 from rmaudit.report.results_of_run import FEWEST, collect, compare_models
 from rmaudit.report.results_of_run import record as write
 from rmaudit.scores.score_store import Store
+from rmaudit.scores.shard_scoring import Work
 from tests.findings import but
 from tests.report.runs import FINDING, RUN, SPEC, record
 
@@ -158,7 +159,7 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
     scores = np.arange(9, dtype=np.float32)[::-1]
     wordings = list(FAMILY.values())[:5]
     keys = [
-        store.fill({"prompt": prompt.text}, frame, lambda which: scores[which], dict).key
+        store.complete(Work({"prompt": prompt.text}, frame, lambda which: scores[which], dict)).key
         for prompt in wordings
     ]
     findings = [

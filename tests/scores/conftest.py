@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+from tests.toys import toy_checkpoint
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real checkpoint, which no test changes."""
+    return toy_checkpoint(tmp_path_factory.mktemp("toy") / "toy")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.layout.answer_slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.sweep import Sweep
-from rmaudit.scoring import Begun
 
 
 def sweep_of(texts: Sequence[str], scores: Sequence[float], model: str = "toy") -> Sweep:
@@ -30,27 +30,21 @@ def sweep_of(texts: Sequence[str], scores: Sequence[float], model: str = "toy") 
     return Sweep(model, PROMPTS["best"], "key", frame, {})
 
 
-class Letters:
+class Letters(RewardModel):
     """A reward model of three letters and a byte that two ids share; it counts what it scores.
 
     Its own rewards of whole rows are off by `off`.
     """
 
     spec = ModelSpec("letters", "./letters")
-    pace = None
     name = "letters"
+    identity = MappingProxyType({"weights": "0a"})
+    provenance = MappingProxyType({"torch": "none"})
+    template_digest = "1a"
 
     def __init__(self, *, off: float = 0.0) -> None:
-        self.off = off
-        self.identity = {"weights": "0a"}
-        self.provenance: dict[str, str | int | float] = {"torch": "none"}
+        self.off, self.rendered = off, 0
         self.scored: list[tuple[str, tuple[int, ...]]] = []
-        self.template_digest = "1a"
-        self.rendered = 0
-
-    def with_weights(self, what: str) -> Any:
-        """Itself."""
-        return self
 
     def vocabulary(self) -> Vocabulary:
         """Ids with a gap."""
@@ -72,11 +66,6 @@ class Letters:
         """The ids of each text."""
         return [self.ids(text) for text in texts]
 
-    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:
-        """Nothing is."""
-        del kind, asked
-        return make()
-
     def score(
         self,
         prompt: str,
@@ -89,19 +78,6 @@ class Letters:
         self.scored += [(prompt, answer) for answer in answers]
         on_progress(len(answers))
         return self._sums(answers)
-
-    def begin(self, prompt: str, responses: Sequence[Response], **settings: Any) -> Begun:
-        """What `score` gives: there is no GPU."""
-        return self.score(prompt, responses, **settings)
-
-    def begin_rows(self, rows: Sequence[tuple[int, ...]], **settings: Any) -> Begun:
-        """What `score_rows` gives."""
-        return self.score_rows(rows, **settings)
-
-    def answers_a_call(self, prompt: str) -> int:
-        """Any number will do."""
-        del prompt
-        return 0
 
     def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Trimmed, as in many templates; what is no letter becomes -1."""
@@ -127,6 +103,3 @@ class Letters:
 
     def _sums(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
         return np.array([sum(row) for row in rows], dtype=np.float32)
-
-    def close(self) -> None:
-        """Nothing to free."""

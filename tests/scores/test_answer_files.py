@@ -5,7 +5,6 @@ That rewards are the model's own is in `test_pair_files`.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +16,6 @@ from rmaudit.errors import NotRecorded
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import read, read_samples, rewarded, rewards
-from rmaudit.scores.json_lines import LONGEST
 from tests.scores.lines import assert_refused, written
 
 LINES = [
@@ -50,16 +48,10 @@ def test_answers_are_read_in_order(file: Path) -> None:
         ("{}", [":1", "nothing", "`response` or `responses`"]),
         ('{"prompt": "a"}', [":1", "'prompt'"]),
         ('{"prompt": "a", "response": "b", "responses": ["b"]}', [":1", "`response` or"]),
-        ('{"prompt": "a", "response": "b"}\n{"prompt": "a"', [":2", "no JSON"]),
-        ("[1]", [":1", "[1]", "object"]),
         ('{"prompt": 1, "response": "b"}', [":1", "prompt is 1"]),
         ('{"prompt": "a", "response": null}', [":1", "response is None"]),
         ('{"prompt": "a", "responses": []}', [":1", "responses is []"]),
         ('{"prompt": "a", "responses": "b"}', [":1", "'b'", "list"]),
-        (
-            json.dumps({"prompt": "a", "response": "b" * 1_000_000}),
-            [":1", "1,000,000 characters", f"{LONGEST:,}"],
-        ),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, text: str, names: list[str]) -> None:

@@ -212,10 +212,9 @@ def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items
     """As of any other model, under the paper's protocol; what was never published is refused."""
     for path in (table, items):
         imported_scores.import_table(path, [MODEL], store)
-    cache = store.files.root.parent
 
-    found, named = (sweep(MODEL, "worst", protocol=p, cache=cache) for p in (None, "paper"))
-    scored = score_texts(MODEL, "greatest", ["Rock, paper"], cache=cache)
+    found, named = (sweep(MODEL, "worst", protocol=p, cache=store) for p in (None, "paper"))
+    scored = score_texts(MODEL, "greatest", ["Rock, paper"], cache=store)
 
     assert found.score_of(" b") == 2.5
     assert (found.model, found.prompt.frame, found.sample) == ("Q", -1, None)
@@ -226,7 +225,7 @@ def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items
     assert scored.key == imported_scores.items(MODEL, GREATEST, [], store=store).key
     for asked in ({"protocol": "exact"}, {"sample": 2}):
         with pytest.raises(SpecError, match=r"^Q: recorded .*'paper' only"):
-            sweep(MODEL, "greatest", cache=cache, **asked)  # type: ignore[arg-type]
+            sweep(MODEL, "greatest", cache=store, **asked)  # type: ignore[arg-type]
 
 
 # The ten
@@ -312,7 +311,7 @@ def test_words_stand_for_a_vocabulary(
     assert again.said == f"{first.said}, as imported before"
     assert len(files(store)) == len(FAMILY)
     for place, prompt in enumerate(FAMILY.values()):
-        found = sweep(MODEL, prompt, cache=store.files.root.parent)
+        found = sweep(MODEL, prompt, cache=store)
         assert found.frame["text"].tolist() == ["a", "b", "c"]
         assert found.frame["token_id"].tolist() == [0, 1, 2]
         assert found.frame["score"].tolist() == [3 + place, 1 + place, 2 + place]
@@ -320,7 +319,7 @@ def test_words_stand_for_a_vocabulary(
         assert found.caveats == ("Rests on 3 published words, not on a vocabulary.",)
         assert "Christian et al. 2026" in found.provenance["source"]
     assert found.provenance["protocol"] == "paper"
-    assert sweep(MODEL, "best_ever_one", cache=store.files.root.parent).prompt.name == "best"
+    assert sweep(MODEL, "best_ever_one", cache=store).prompt.name == "best"
 
 
 @pytest.mark.slow
@@ -339,7 +338,7 @@ def test_a_table_of_tokens_goes_before_words(with_words: Store, table: Path) -> 
 def test_texts_are_looked_up_among_words_and_items(with_words: Store, items: Path) -> None:
     """All in one table; what no table has all of is refused, and both are named."""
     imported_scores.import_table(items, [MODEL], with_words)
-    cache = with_words.files.root.parent
+    cache = with_words
 
     assert score_texts(MODEL, "best", ["c", "a"], cache=cache).scores.tolist()[0] < 10
     assert score_texts(MODEL, GREATEST, ["Universe"], cache=cache).scores.tolist() == [2.5]
@@ -368,15 +367,14 @@ def test_words_in_the_mirror_need_no_import(
     """As items do: what was asked for is stored then; another import must agree with it."""
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
     words_of(tmp_path / "big2_mfd")
-    cache = store.files.root.parent
 
-    assert sweep(MODEL, "worst", cache=cache).of_words
+    assert sweep(MODEL, "worst", cache=store).of_words
     assert len(files(store)) == 1
-    assert score_texts(MODEL, "best", ["a"], cache=cache).scores.shape == (1,)
+    assert score_texts(MODEL, "best", ["a"], cache=store).scores.shape == (1,)
     with pytest.raises(NotRecorded):
-        sweep(OTHER, "worst", cache=cache)
+        sweep(OTHER, "worst", cache=store)
     with pytest.raises(NotRecorded):
-        sweep(MODEL, "an own prompt", cache=cache)
+        sweep(MODEL, "an own prompt", cache=store)
     path = write(tmp_path / "elsewhere", "big2", {"a": 7})
     with pytest.raises(SpecError, match="was imported before"):
         imported_scores.import_words([path], MODEL, store)

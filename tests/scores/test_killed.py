@@ -22,7 +22,6 @@ from rmaudit.scores.sweep import sweep
 from rmaudit.scoring import Begun
 from tests.scores import children
 from tests.scores.letters import Letters
-from tests.toys import toy_checkpoint
 
 pytest.importorskip("fcntl", reason="processes are forked and killed as POSIX does")
 
@@ -65,12 +64,6 @@ def server() -> Iterator[None]:
     assert multiprocessing.active_children() == []
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
     resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A real checkpoint."""
-    return toy_checkpoint(tmp_path_factory.mktemp("toy") / "toy")
 
 
 @pytest.fixture(scope="module")

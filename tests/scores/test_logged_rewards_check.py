@@ -26,6 +26,7 @@ from rmaudit.models.trainer_reward_positions import fits
 from rmaudit.scores import reward_log_file
 from rmaudit.scores.logged_rewards_check import against
 from tests.models.loaded import retensor
+from tests.scores.lines import written
 from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
 
 ROWS, BATCH = 48, 4
@@ -130,16 +131,10 @@ def rows_of(key: str, values: Sequence[Any], rewards: Rewards) -> list[dict[str,
     return [{key: v, "reward": r} for v, r in zip(values, rewards.tolist(), strict=True)]
 
 
-def written(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    """A file of these rows."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 def causes(trainer: Trainer, path: Path, rows: Sequence[dict[str, Any]]) -> list[str]:
     """The names of what the doctor says of these rows."""
     model = Checkpoint(ModelSpec("toy", str(trainer.folder)), cache=trainer.folder.parent / "cache")
-    found = against(model, reward_log_file.read(written(path, rows)))
+    found = against(model, reward_log_file.read(written(path, *rows)))
     assert found.ok == (not found.causes)
     return [cause.name for cause in found.causes]
 
@@ -243,11 +238,11 @@ def test_the_command_says_how_to_mend_it(trainer: Trainer, tmp_path: Path) -> No
     path = tmp_path / "rows.jsonl"
     asked = ["doctor", str(trainer.folder), "--against", str(path)]
     asked += ["--cache", str(tmp_path / "cache")]
-    written(path, rows_of("text", trainer.texts, -trainer.clean))
+    written(path, *rows_of("text", trainer.texts, -trainer.clean))
     said = CliRunner().invoke(app, asked)
     assert said.exit_code == 1
     assert "  sign: the rewards have the opposite sign\n    to mend it: look for a" in said.stdout
-    written(path, rows_of("text", trainer.texts, trainer.clean))
+    written(path, *rows_of("text", trainer.texts, trainer.clean))
     clean = CliRunner().invoke(app, [*asked, "--json"])
     assert clean.exit_code == 0
     assert json.loads(clean.stdout)["causes"] == []
@@ -256,14 +251,12 @@ def test_the_command_says_how_to_mend_it(trainer: Trainer, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"ids": [1]}', ":1: it has ids; expected an object with `reward` and one of"),
         ('{"ids": [1, "a"], "reward": 1}', ":1: ids is [1, 'a'], allowed: a list of token ids"),
         ('{"text": "a", "reward": "high"}', ":1: reward is 'high', allowed: a finite number"),
         ('{"text": "a", "reward": 1%s}' % ("0" * 400), ":1: reward is 1000"),
         ('{"text": "a", "reward": NaN}', ":1: reward is nan, allowed: a finite number"),
         ('{"text": "a", "reward": true}', ":1: reward is True, allowed: a finite number"),
         ('{"text": "a", "reward": 1.5}\n' * 8, ": 8 rows have one reward, 1.5, and no two"),
-        ('{"text": "a", "reward": 1.5}', ": 1 rows, needed: at least 8"),
         ('{"text": "a", "reward": 1}\n{"ids": [1], "reward": 1}', ":2: rows before it have other"),
     ],
 )

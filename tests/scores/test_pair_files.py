@@ -24,7 +24,6 @@ from rmaudit.scores.answer_files import rewarded, rewards
 from rmaudit.scores.json_lines import LONGEST, prompt_columns
 from rmaudit.scores.pair_files import COLUMNS, Pairs, conduct_pairs, read, split_turns
 from tests.scores.lines import assert_refused, written
-from tests.toys import toy_checkpoint
 
 TALK = [
     {"role": "user", "content": "who"},
@@ -112,9 +111,9 @@ def test_a_bad_line_is_named(tmp_path: Path, text: str, names: list[str]) -> Non
     assert_refused(read, path, names)
 
 
-def test_each_answer_has_the_models_own_reward(file: Path, tmp_path: Path) -> None:
+def test_each_answer_has_the_models_own_reward(file: Path, folder: Path, tmp_path: Path) -> None:
     """After its own prompt or conversation; a second time they are read from the cache."""
-    folder, cache = toy_checkpoint(tmp_path / "toy"), tmp_path / "cache"
+    cache = tmp_path / "cache"
     model = from_spec(ModelSpec("toy", str(folder)), cache=cache)
 
     found = rewarded(model, read(file), cache=cache)
@@ -316,23 +315,16 @@ def own(folder: Path, *subsets: str) -> Pairs:
 
 
 def test_own_pairs_join_by_their_subset(tmp_path: Path) -> None:
-    """Those whose subset says so, on lines of their own; the rest is left out."""
-    bundled = conduct_pairs(None)
+    """Those whose subset says so, of each kind, on lines of their own; the rest is left out."""
+    bundled, kinds = conduct_pairs(None), len(OWN)
 
-    joined = conduct_pairs(own(tmp_path, "conduct: agreement", "agreement"))
+    joined = conduct_pairs(own(tmp_path, *(f"conduct: {kind}" for kind in OWN), "agreement"))
 
-    assert len(joined.frame) == len(bundled.frame) + 2
-    assert joined.frame["line"].nunique() == bundled.frame["line"].nunique() + 1
-    assert "and 1 of the 2 pairs of own.jsonl" in joined.source
+    assert joined.frame["subset"].tolist()[len(bundled.frame) :: 2] == [*OWN]
+    assert joined.frame["line"].nunique() == bundled.frame["line"].nunique() + kinds
+    assert f"and {kinds} of the {kinds + 1} pairs of own.jsonl" in joined.source
     assert list(bundled.frame) == [*COLUMNS, "reward"]
     assert conduct_pairs(None).source == bundled.source
-
-
-def test_own_pairs_can_be_of_each_kind(tmp_path: Path) -> None:
-    """All that have one prompt."""
-    joined = conduct_pairs(own(tmp_path, *(f"conduct: {kind}" for kind in OWN)))
-
-    assert joined.frame["subset"].tolist()[-2 * len(OWN) :: 2] == [*OWN]
 
 
 @pytest.mark.parametrize("kind", ["agrement", *SAME])

@@ -34,6 +34,7 @@ from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_parquet import Journal, Stored, key_of, write
 from rmaudit.scores.score_store import Counts, Store, counts
+from rmaudit.scores.shard_scoring import Work
 from tests.scores import children
 
 Patch = pytest.MonkeyPatch
@@ -97,7 +98,7 @@ def fill(
     root: Path, score: Score, *, fields: Mapping[str, str] = FIELDS, **settings: Any
 ) -> Stored:
     """The scores of ROWS in the store below `root`."""
-    return Store(root).fill(fields, ROWS, score, lambda: PROVENANCE, **settings)
+    return Store(root).complete(Work(fields, ROWS, score, lambda: PROVENANCE, **settings))
 
 
 def path_of(root: Path, key: str = KEY) -> Path:
@@ -148,9 +149,11 @@ def test_what_is_stored_comes_back(root: Path, tmp_path: Path, small_shards: Non
     for stored in (fill(root, model), fill(root, never), Store(root).read(KEY)):
         assert_right(stored)
     assert model.asked == [(0, 4), (4, 8), (8, 10)]
+    path_of(root).with_suffix(".parts").mkdir()  # of a run that was killed at the very end
+    fill(root, never)
     assert left(root) == {f"{KEY}.parquet"}
     shuffled = ROWS.set_axis([3, 1, 4, 1, 5, 9, 2, 6, 5, 3], axis=0)
-    Store(tmp_path / "other").fill(FIELDS, shuffled, wide, lambda: PROVENANCE)
+    Store(tmp_path / "other").complete(Work(FIELDS, shuffled, wide, lambda: PROVENANCE))
     assert path_of(tmp_path / "other").read_bytes() == path_of(root).read_bytes()
 
 
@@ -171,7 +174,7 @@ def test_provenance_is_asked_once_when_scores_are_made(root: Path, small_shards:
         return {"sum": 1.5}
 
     for _ in range(2):
-        stored = Store(root).fill(FIELDS, ROWS, score, provenance, measured=measured)
+        stored = Store(root).complete(Work(FIELDS, ROWS, score, provenance, measured))
         assert stored.provenance == {"call": 2, "sum": 1.5}  # the first shard's
     assert order == [*["score", "provenance"] * 3, SCORES.tolist()]
 
@@ -314,7 +317,7 @@ def test_fields_that_do_not_make_the_key_are_refused(root: Path, whole: bytes) -
     """However well a file is sealed: a read verifies that the scores are of what was asked."""
     frame = pq.read_table(path_of(root)).to_pandas()
     said = {"key": KEY, "fields": {**FIELDS, "weights": "0b"}, "provenance": PROVENANCE}
-    write(LocalFiles(root / "scores"), path_of(root).name, frame, said, anew=True)
+    write(LocalFiles(root / "scores"), frame, said, anew=True)
 
     with pytest.warns(UserWarning, match="its checksum or key is not its own"):
         assert_right(fill(root, Model()))
@@ -343,7 +346,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = pd.DataFrame({"id": np.random.default_rng(0).integers(2**62, size=2_000_000)})
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(shard_scoring, "SHARD", 10**7)
-        Store(root).fill(FIELDS, rows, lambda which: np.zeros(which.stop - which.start, "f4"), dict)
+        Store(root).complete(
+            Work(FIELDS, rows, lambda which: np.zeros(which.stop - which.start, "f4"), dict)
+        )
     return path_of(root)
 
 
@@ -367,11 +372,11 @@ def test_a_fault_that_passes_leaves_the_file(large: Path, limit: str, why: str) 
         from rmaudit.scores.score_parquet import read
 
         path = Path(sys.argv[1])
-        read(LocalFiles(path.parent), "none", "")  # what is imported late is there
+        read(LocalFiles(path.parent), "none")  # what is imported late is there
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_{limit})
         try:
-            read(LocalFiles(path.parent), path.name, sys.argv[2])
+            read(LocalFiles(path.parent), sys.argv[2])
         except StoreError as error:
             resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
             print(error)
@@ -413,7 +418,7 @@ def test_what_is_kept_is_counted_by_its_source(root: Path, small_shards: None) -
         [({}, ROWS), ({}, texts), (part, ROWS), ({"recorded": "yes", "model": "o/m"}, ROWS)]
     ):
         given = {**FIELDS, **fields, "n": str(i)}
-        Store(root).fill(given, rows, Model(), lambda: {"source": "s"})
+        Store(root).complete(Work(given, rows, Model(), lambda: {"source": "s"}))
     (root / "scores" / "odd.parquet").write_bytes(b"odd")
 
     assert counts(root) == {"s": Counts(1, 0), "o/m": Counts(0, 1)}
@@ -437,7 +442,7 @@ def test_a_broken_run_goes_on_where_it_broke_off(
         (parts / f"{name}.{os.getpid()}.partial").write_bytes(b"PAR1 half")
     model = Model()
 
-    other = Store(root).fill(FIELDS, ROWS, model, lambda: {"torch": "another"})
+    other = Store(root).complete(Work(FIELDS, ROWS, model, lambda: {"torch": "another"}))
 
     assert model.asked == [(s, min(s + 4, 10)) for s in range(breaks_at, 10, 4)]
     pd.testing.assert_frame_equal(other.frame, ROWS.assign(score=SCORES))
@@ -458,15 +463,6 @@ def test_shards_of_another_size(
     monkeypatch.setattr(shard_scoring, "SHARD", size)
 
     assert_right(fill(root, Model()))
-
-
-def test_what_a_kill_leaves_at_the_very_end_is_removed(root: Path, whole: bytes) -> None:
-    """When the file is whole, the shards beside it are of no use."""
-    path_of(root).with_suffix(".parts").mkdir()
-
-    assert_right(fill(root, never))
-
-    assert left(root) == {f"{KEY}.parquet"}
 
 
 # Two at a time
@@ -631,7 +627,7 @@ class Gpu:
     def fill(self, root: Path) -> Stored:
         """The scores of ROWS, made by this GPU."""
         asked = {"answers_a_call": lambda: self.answers}
-        return Store(root).fill(FIELDS, ROWS, self, self.provenance, **asked)
+        return Store(root).complete(Work(FIELDS, ROWS, self, self.provenance, **asked))
 
     def _note(self, what: str) -> None:
         self.happened.append(what)

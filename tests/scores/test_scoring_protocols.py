@@ -24,7 +24,7 @@ from rmaudit.scores.scoring_protocols import measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, score_texts
 from tests.scores.letters import Letters
-from tests.toys import toy_checkpoint, toy_tokenizer
+from tests.toys import toy_tokenizer
 
 Patch = pytest.MonkeyPatch
 
@@ -36,10 +36,12 @@ each_protocol = pytest.mark.parametrize("protocol", ["exact", "paper"])
 
 
 @each_protocol
-def test_late_reads_leave_the_same_file(protocol: Any, tmp_path: Path, monkeypatch: Patch) -> None:
+def test_late_reads_leave_the_same_file(
+    folder: Path, tmp_path: Path, monkeypatch: Patch, protocol: str
+) -> None:
     """As on a GPU, with one shard a call and then with two: the same bytes, the same numbers."""
     monkeypatch.setattr(shard_scoring, "SHARD", 8)
-    spec = ModelSpec("toy", str(toy_checkpoint(tmp_path / "toy")))
+    spec = ModelSpec("toy", str(folder))
     prompt, files, calls = PROMPTS["best"], list[bytes](), list[int]()
     for behind, ids in ((0, 16), (1, 16), (1, 34)):
         model = Checkpoint(spec, cache=tmp_path / "known")
@@ -121,9 +123,8 @@ def test_a_broken_sweep_goes_on(
     assert len(model.scored) == (3 if protocol == "exact" else 1)
 
 
-def test_a_checkpoint_sweeps_under_the_papers_protocol(tmp_path: Path) -> None:
+def test_a_checkpoint_sweeps_under_the_papers_protocol(folder: Path, tmp_path: Path) -> None:
     """Where a row is the exact one's, so is the score; the rest are their rows' scores."""
-    folder = toy_checkpoint(tmp_path / "toy")
     model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
 
     swept = sweep(model, "greatest", protocol="paper", cache=tmp_path).frame
@@ -170,19 +171,6 @@ def test_a_noisy_model_is_found_out_once(tmp_path: Path, protocol: str) -> None:
     assert noisy.provenance["noise"] == 0.25
     assert noisy.frame["score"].tolist() == quiet.frame["score"].tolist()
     assert score_texts(Letters(off=0.25), "best", ["a", "ab"], cache=tmp_path).noise == 0.25
-
-
-def test_a_checkpoint_has_noise_and_the_same_again(tmp_path: Path) -> None:
-    """In float32 more than none and below 1e-4 sd; a second cold sweep writes the same bytes."""
-    folder = toy_checkpoint(tmp_path / "toy")
-    files = []
-    for cache in (tmp_path / "one", tmp_path / "two"):
-        model = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=cache)
-        swept = sweep(model, "best", cache=cache)
-        files.append((cache / "scores" / f"{swept.key}.parquet").read_bytes())
-
-    assert 0 < swept.noise < 1e-4 * swept.frame["score"].std()
-    assert files[0] == files[1]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -35,6 +35,24 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     return checkpoint(toy_checkpoint(tmp_path_factory.mktemp("toy") / "rm"), dtype="float32")
 
 
+def checked(
+    served: Served,
+    local: Checkpoint | None,
+    cache: Path,
+    kind: str = "vllm",
+    answers: int = 32,
+    **entry: str,
+) -> ServerChecks:
+    """The doctor's findings of a server, compared with a checkpoint."""
+    if local is not None and not entry:
+        entry = {"checkpoint": local.spec.source}
+    with Running(served) as server:
+        path = "/get_reward" if kind == "openrlhf" else ""
+        model = opened(ModelSpec("house", f"{kind}+{server.url}{path}", **entry), cache=cache)
+        assert isinstance(model, ServedIds | ServedTexts)
+        return compare(model, local, PROMPT, answers=answers)
+
+
 def compared(
     local: Checkpoint,
     kind: str,
@@ -51,12 +69,7 @@ def compared(
         with lock:
             return change(float(local.own_rewards([row])[0]))
 
-    with Running(Served(reward=reward, change=answer)) as server:
-        path = "/get_reward" if kind == "openrlhf" else ""
-        spec = ModelSpec("house", f"{kind}+{server.url}{path}", checkpoint=local.spec.source)
-        model = opened(spec, cache=tmp_path)
-        assert isinstance(model, ServedIds | ServedTexts)
-        return compare(model, local, PROMPT, answers=32)
+    return checked(Served(reward=reward, change=answer), local, tmp_path, kind)
 
 
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "openrlhf"])
@@ -72,11 +85,7 @@ def test_a_server_of_the_checkpoint_passes(kind: str, local: Checkpoint, tmp_pat
 
 def test_a_server_without_a_checkpoint_is_compared_with_itself(tmp_path: Path) -> None:
     """And how to name one is said."""
-    with Running(Served()) as server:
-        spec = ModelSpec("house", f"openrlhf+{server.url}/get_reward", version="1")
-        model = opened(spec, cache=tmp_path)
-        assert isinstance(model, ServedTexts)
-        found = compare(model, None, PROMPT, answers=8)
+    found = checked(Served(), None, tmp_path, "openrlhf", 8, version="1")
 
     assert (found.ok, found.rank_correlation) == (True, None)
     assert "`checkpoint`" in found.notes[0]
@@ -174,12 +183,8 @@ class Reader:
 
     def explained(self, read: Callable[[Any], float], served: Path, cache: Path) -> str:
         """What the doctor says of a server that reads so in place of the model in a folder."""
-        with Running(Served(reward=read)) as server:
-            spec = ModelSpec("house", f"vllm+{server.url}", checkpoint=str(served))
-            model = opened(spec, cache=cache)
-            assert isinstance(model, ServedIds)
-            here = checkpoint(served, cache=cache, dtype="float32")
-            found = compare(model, here, PROMPT, answers=32)
+        here = checkpoint(served, cache=cache, dtype="float32")
+        found = checked(Served(reward=read), here, cache)
         assert not found.ok
         return found.notes[1]
 
@@ -190,20 +195,15 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return Reader(tmp_path_factory.mktemp("reader"))
 
 
-READ: dict[str, Callable[[Reader, Any], float]] = {
-    "unit state": lambda r, row: r.head(r.state(row) / r.state(row).norm()),
-    "last number": lambda r, row: float(r.state(row)[-1]),
-    "unit last number": lambda r, row: float((r.state(row) / r.state(row).norm())[-1]),
-    "pad is eos": lambda r, row: r.head(r.state(row[:-1])),  # where the template prints <|end|>
-}
+def test_what_a_server_read_is_named(reader: Reader, tmp_path: Path) -> None:
+    """As in rewards that were logged, whose causes have tests of their own."""
 
+    def before_the_end(row: Any) -> float:
+        return reader.head(reader.state(row[:-1]))  # where the template prints <|end|>
 
-@pytest.mark.parametrize("name", READ)
-def test_what_a_server_read_is_named(reader: Reader, tmp_path: Path, name: str) -> None:
-    """The state scaled to length 1, no head at all, another place."""
-    said = reader.explained(lambda row: READ[name](reader, row), reader.base, tmp_path)
+    said = reader.explained(before_the_end, reader.base, tmp_path)
 
-    assert said.startswith(f"{name}: ")
+    assert said.startswith("pad is eos: ")
     assert "; to mend it: " in said
 
 
@@ -242,12 +242,8 @@ def test_a_server_with_one_reward_for_all_is_named(
         ids = tokenizer(text, add_special_tokens=False).input_ids[:size]
         return 1.0 if softmax else reader.head(reader.state(ids))
 
-    with Running(Served(reward=reward)) as server:
-        spec = ModelSpec("house", f"openrlhf+{server.url}/get_reward", checkpoint=str(reader.base))
-        model = opened(spec, cache=tmp_path)
-        assert isinstance(model, ServedTexts)
-        with pytest.raises(ModelError, match=said):
-            compare(model, local, PROMPT, answers=8)
+    with pytest.raises(ModelError, match=said):
+        checked(Served(reward=reward), local, tmp_path, "openrlhf", 8)
 
 
 def test_texts_without_the_template_are_named(reader: Reader, tmp_path: Path) -> None:
@@ -257,11 +253,8 @@ def test_texts_without_the_template_are_named(reader: Reader, tmp_path: Path) ->
     def reward(text: str) -> float:
         return reader.head(reader.state(tokenizer(text).input_ids))
 
-    with Running(Served(reward=reward)) as server:
-        spec = ModelSpec("house", f"openrlhf+{server.url}/get_reward", version="1")
-        model = opened(spec, cache=tmp_path)
-        assert isinstance(model, ServedTexts)
-        found = compare(model, checkpoint(reader.base, cache=tmp_path), PROMPT, answers=32)
+    local = checkpoint(reader.base, cache=tmp_path)
+    found = checked(Served(reward=reward), local, tmp_path, "openrlhf", version="1")
 
     assert found.notes[1].startswith("no template: ")
 
@@ -281,11 +274,7 @@ def test_a_servers_own_template_is_compared(
         reward=lambda row: reader.head(reader.state(row)),
         rendered=None if template is None else rendered,
     )
-    with Running(served) as server:
-        spec = ModelSpec("house", f"vllm+{server.url}", checkpoint=str(reader.base))
-        model = opened(spec, cache=tmp_path)
-        assert isinstance(model, ServedIds)
-        found = compare(model, checkpoint(reader.base, cache=tmp_path), PROMPT, answers=8)
+    found = checked(served, checkpoint(reader.base, cache=tmp_path), tmp_path, answers=8)
 
     assert found.ok
     other = [note for note in found.notes if "own chat template prints other ids" in note]
@@ -331,12 +320,7 @@ class Deep:
         local = self.local
         if answers < 200:
             local = checkpoint(self.folders[0], cache=local.cache, dtype="bfloat16")
-        with Running(Served(reward=reward)) as server:
-            source = str(self.folders[0])
-            spec = ModelSpec("house", f"vllm+{server.url}", checkpoint=source)
-            model = opened(spec, cache=cache)
-            assert isinstance(model, ServedIds)
-            return compare(model, local, PROMPT, answers=answers)
+        return checked(Served(reward=reward), local, cache, answers=answers)
 
 
 @pytest.fixture(scope="module")

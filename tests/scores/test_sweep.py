@@ -21,17 +21,11 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.scores.sweep import Sweep, sweep
 from rmaudit.scores.text_rewards import score_texts
 from tests.scores.letters import Letters, sweep_of
-from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
+from tests.toys import SPECIAL, toy_tokenizer
 
 Patch = pytest.MonkeyPatch
 
 SIZE = len(toy_tokenizer())
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A real checkpoint."""
-    return toy_checkpoint(tmp_path_factory.mktemp("toy") / "toy")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +62,10 @@ def test_a_judge_that_draws_the_order_of_a_pair_is_told(tmp_path: Path) -> None:
         return [0.01 * len(text) + place for text, place in zip(responses, places, strict=True)]
 
     entry = {"vocabulary": words, "version": "1", "batch": 64, "retries": 0, "concurrency": 1}
-    found = sweep(TextScorer(ScorerEntry("judge", judge, **entry)), "best", cache=tmp_path)
+    scorer = TextScorer(ScorerEntry("judge", judge, **entry))
+    with pytest.raises(SpecError, match="judge: a function of texts has no protocol 'exact'"):
+        sweep(scorer, "best", protocol="exact", cache=tmp_path)
+    found = sweep(scorer, "best", cache=tmp_path)
 
     (said,) = [text for text in found.caveats if "Asked again" in text]
     assert f"rewards are {found.noise:.2g} off" in said
@@ -77,7 +74,10 @@ def test_a_judge_that_draws_the_order_of_a_pair_is_told(tmp_path: Path) -> None:
 
 
 def test_a_row_for_every_id(folder: Path, cache: Path, swept: Sweep) -> None:
-    """All ids in their order, special, byte and added ones too; each has its own reward."""
+    """All ids in their order, special, byte and added ones too; each has its own reward.
+
+    The sweep has model, prompt, key, everything that decides the scores, and what ran.
+    """
     frame, model = swept.frame, checkpoint(folder, cache)
 
     assert frame["token_id"].tolist() == list(range(SIZE))
@@ -90,13 +90,7 @@ def test_a_row_for_every_id(folder: Path, cache: Path, swept: Sweep) -> None:
     picked = [0, 4, 5, 100, 275, SIZE - 1]
     scores = model.score(PROMPTS["greatest"].text, [(i,) for i in picked])
     assert frame["score"][picked].tolist() == pytest.approx(scores.tolist(), abs=1e-5)
-
-
-def test_a_sweep_says_where_it_comes_from(folder: Path, swept: Sweep) -> None:
-    """Model, prompt, key, everything that decides the scores, and what ran."""
-    model = checkpoint(folder, folder.parent / "another cache")
     about = swept.provenance
-
     assert (swept.model, swept.prompt, len(swept.key)) == ("toy", PROMPTS["greatest"], 64)
     assert model.identity.items() <= about.items()
     assert (about["prompt"], about["protocol"]) == (PROMPTS["greatest"].text, "exact")

@@ -20,7 +20,10 @@ def test_a_repr_says_what_it_is() -> None:
 
 
 def test_a_table_is_safe_to_show() -> None:
-    """Tokens are escaped, and a listed word is masked; the best stand beside the worst."""
+    """Tokens are escaped, and a listed word is masked; the best stand beside the worst.
+
+    Blank letters and symbols are spelled out; letters are not.
+    """
     html = sweep_of(["<script>alert(1)</script>", "fuck", "love"], [1.0, -2.0, 3.0])._repr_html_()
 
     assert "<script>" not in html
@@ -28,10 +31,6 @@ def test_a_table_is_safe_to_show() -> None:
     assert "fuck" not in html
     assert "f•••" in html
     assert html.index("love") < html.index("f•••")
-
-
-def test_a_table_shows_what_draws_nothing() -> None:
-    """Blank letters and symbols are spelled out; letters are not."""
     html = sweep_of(
         ["\u3164", "\u2800\ufe0f", "\u200b", "é日本"], [1.0, 2.0, 3.0, 4.0]
     )._repr_html_()

@@ -14,6 +14,7 @@ from rmaudit.errors import MeasureError, ReferenceMissing, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.references.lexicons import LEXICONS, lexicon
 from rmaudit.scores.score_store import Store
+from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.sweep import Sweep, sweep, sweep_under
 from rmaudit.scores.token_sample import (
     Sample,
@@ -214,7 +215,9 @@ def test_a_sweep_is_handed_on_as_it_is_stored(tmp_path: Path) -> None:
     assert (handed.provenance, handed.prompt) == (read.provenance, read.prompt)
     assert sweep_under(both.named_key, store) is None
     assert sweep_under("0" * 64, store) is None
-    kept = store.fill({"a": "b"}, handed.frame[["text"]], lambda _: np.zeros(10, "f4"), dict)
+    kept = store.complete(
+        Work({"a": "b"}, handed.frame[["text"]], lambda _: np.zeros(10, "f4"), dict)
+    )
     assert sweep_under(kept.key, store) is None
 
 

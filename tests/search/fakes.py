@@ -12,8 +12,7 @@ from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_parquet import Journal
 from rmaudit.scoring.gradient import Slopes
 from rmaudit.search.search_evaluator import Evaluator, Ids
-from rmaudit.search.search_problem import SearchProblem
-from rmaudit.search.search_settings import Settings
+from rmaudit.search.search_settings import SearchProblem, Settings
 
 Reward = Callable[[Ids], float]
 

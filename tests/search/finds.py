@@ -36,4 +36,4 @@ def found(
     settings = Settings(direction=direction, length=2, budget=1000, starts=count, seed=3)
     best = float(frame["score"].iloc[0])
     trace = ((1, float(bests["score"].iloc[0])), (100 * count, best))
-    return SearchResult(model, prompt, settings, key, frame, bests, trace, 1000, 0.0, {})
+    return SearchResult(model, prompt, settings, key, frame, bests, trace, 1000, 0.0)

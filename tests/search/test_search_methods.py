@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from rmaudit.search import search_methods
 from rmaudit.search.search_evaluator import Evaluator, Ids
-from rmaudit.search.search_problem import SearchProblem
-from rmaudit.search.search_settings import Settings
+from rmaudit.search.search_settings import SearchProblem, Settings
 from tests.search.fakes import Slopes, evaluator, landscape, problem
 
 # Exhaustive
