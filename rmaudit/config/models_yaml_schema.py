@@ -234,20 +234,19 @@ _TAIL = """\
 def explanation() -> str:
     """Return the comment at the head of a models.yaml: every key and what it means."""
     entry = "".join(_comment_lines(*each) for each in meanings().items())
-    own = "".join(_comment_lines(*each, indent=1) for each in _meanings_of_own_keys().items())
+    own = "".join(_comment_lines(*each, indent=1) for each in _meanings_of(OwnKeys).items())
     return _HEAD + entry + _TAIL + own
-
-
-def _meanings_of_own_keys() -> dict[str, str]:
-    hints = get_type_hints(OwnKeys, include_extras=True)
-    return {one.name: hints[one.name].__metadata__[0].meaning for one in fields(OwnKeys)}
 
 
 def meanings() -> dict[str, str]:
     """Return the explanation of each key of a model's entry in models.yaml, by key."""
-    hints = get_type_hints(ModelSpec, include_extras=True)
-    hints |= get_type_hints(_EntryPolicy, include_extras=True)
-    return {name: hints[name].__metadata__[0].meaning for name in (*SPEC_KEYS, *POLICY_KEYS)}
+    return _meanings_of(ModelSpec) | _meanings_of(_EntryPolicy)
+
+
+def _meanings_of(kind: type) -> dict[str, str]:
+    hints = get_type_hints(kind, include_extras=True)
+    keys = {name: hint for name, hint in hints.items() if hasattr(hint, "__metadata__")}
+    return {name: hint.__metadata__[0].meaning for name, hint in keys.items()}
 
 
 def _comment_lines(name: str, meaning: str, *, indent: int = 5) -> str:

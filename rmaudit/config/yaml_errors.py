@@ -45,17 +45,17 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
         above = path[:-1]
         (key,) = path[-1:]
         what = f"the key {key!r} is missing; expected {_value_meant(above, str(key), root)}"
-        return YamlProblem(document.nodes[above][0], f"{label(above)}{what}")
+        return document.problem(above, what, of_key=True)
     key_node, node = document.nodes[path]
     if error["type"] == "extra_forbidden":
         key, allowed = str(path[-1]), _type_at(path[:-1], root).model_fields
-        if key in removed.KEYS:
-            message = removed.sentence(key, removed.KEYS)
-            return YamlProblem(key_node, f"{label(path[:-1])}{message}")
         what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
-        return YamlProblem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
+        what += f" allowed: {', '.join(allowed)}"
+        if key in removed.KEYS:
+            what = removed.sentence(key, removed.KEYS)
+        return YamlProblem(key_node, f"{label(path[:-1])}{what}")
     if error["type"] == "said":
-        return YamlProblem(node, f"{label(path)}{error['msg']}")
+        return document.problem(path, error["msg"])
     at, where = (key_node, path[:-1]) if of_key else (node, path)
     if error["type"] == "bool_type" and (meant := strict_yaml.bool_word(at)):
         what = f"expected true or false, got {at.value}, which YAML reads as {meant}; this file "
