@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from yaml import ScalarNode
 
 from rmaudit.config import servers, strict_yaml, user_prompts_and_lists_yaml
@@ -20,17 +19,16 @@ from rmaudit.config.model_spec import (
     NAMED,
     SOURCE,
     Implicit,
-    ImplicitKeys,
     Judge,
     ModelSpec,
     is_hub_id,
     pinned,
 )
-from rmaudit.config.models_yaml_schema import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
+from rmaudit.config.models_yaml_schema import FILE, IMPLICIT, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.paths_and_atomic_writes import expanded, is_folder
 from rmaudit.config.strict_yaml import Document, YamlProblem, label, short
 from rmaudit.config.user_prompts_and_lists import OwnWords
-from rmaudit.config.yaml_errors import first
+from rmaudit.config.yaml_errors import validated
 from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 
 _SOURCES = ("source", "base", "policy", "checkpoint")  # keys that name a folder or a hub id
@@ -47,10 +45,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
     document = _with_implicit_sources(strict_yaml.read(raw))
     _refuse_secrets(document)
     _spell_out_folders(document.value, path.parent)
-    try:
-        file = dict(FILE.model_validate(document.value))
-    except ValidationError as error:
-        raise first(error.errors(), document, FILE) from None
+    file = validated(document, FILE)
     entries = {name: dict(entry) for name, entry in file["models"].items()}
     implicit = {name: entry.pop("implicit") for name, entry in entries.items()}
     for name, entry in entries.items():
@@ -141,7 +136,7 @@ def _entries_by_name(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever t
     return models if isinstance(models, dict) else {}
 
 
-def _refuse_half(name: str, keys: ImplicitKeys, document: Document) -> None:
+def _refuse_half(name: str, keys: IMPLICIT, document: Document) -> None:
     """Raise if an implicit reward has only one of reference and beta, which go together."""
     allowed = {"reference": NAMED, "beta": "a number above 0, such as 0.1"}
     missing = [key for key in allowed if getattr(keys, key) is None]

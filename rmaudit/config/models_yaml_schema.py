@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from rmaudit.config.model_spec import ImplicitKeys, Judge, Key, ModelSpec
+from rmaudit.config.model_spec import NAMED, Judge, Key, ModelSpec
 from rmaudit.config.user_prompts_and_lists import ROLES
 from rmaudit.verdicts.estimates_and_bounds import Severity
 from rmaudit.verdicts.verdict_policy import Waiver
@@ -205,8 +205,26 @@ class _EntryPolicy(_PolicyKeys):
     ] = ""
 
 
+class IMPLICIT(Strict):
+    """The implicit reward of a policy trained by DPO in models.yaml.
+
+    Without a reference it is the policy's own log-probability; `beta` is that of the training.
+    """
+
+    policy: Annotated[str, Key("", NAMED)]
+    reference: Annotated[str | None, Key("", NAMED)] = None
+    beta: Annotated[
+        float | None,
+        Key(
+            "",
+            "a number above 0, such as 0.1",
+            r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,9})?(e-[0-9]{1,2})?",
+        ),
+    ] = None
+    closing: bool = False
+
+
 JUDGE = mapping("Judge", Judge)
-IMPLICIT = mapping("Implicit", ImplicitKeys)
 ENTRY = mapping(
     "Entry", ModelSpec, _EntryPolicy, judge=(JUDGE | None, None), implicit=(IMPLICIT | None, None)
 )

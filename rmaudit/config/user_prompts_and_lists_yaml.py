@@ -7,14 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from rmaudit.config import strict_yaml
 from rmaudit.config.models_yaml_schema import OWN
 from rmaudit.config.paths_and_atomic_writes import expanded, is_file
 from rmaudit.config.strict_yaml import Document, YamlProblem, short
 from rmaudit.config.user_prompts_and_lists import ROLES, SCALES, OwnLexicon, OwnWords, joined
-from rmaudit.config.yaml_errors import first
+from rmaudit.config.yaml_errors import validated
 from rmaudit.conversation import turns
 from rmaudit.errors import SpecError, nearest
 from rmaudit.prompts import ALL, Prompt, prompt_named
@@ -46,11 +44,7 @@ def load(path: Path) -> OwnWords:
     """
     try:
         document = strict_yaml.read(path.read_bytes())
-        try:
-            said = dict(OWN.model_validate(document.value))
-        except ValidationError as error:
-            raise first(error.errors(), document, OWN) from None
-        found = words_of(said, document, path)
+        found = words_of(validated(document, OWN), document, path)
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}; give a YAML file of prompts, or names"
         raise SpecError(message) from None

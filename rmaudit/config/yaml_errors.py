@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from rmaudit import removed
@@ -28,14 +30,22 @@ _OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankin
 _OF_ENTRY: dict[str, type[Strict]] = {"judge": JUDGE, "implicit": IMPLICIT}
 
 
-def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> YamlProblem:
-    """Return the pydantic error on the earliest line; one about a missing key only if no other.
+def validated(document: Document, root: type[Strict]) -> dict[str, Any]:
+    """Return the values of a document by key, as `root` types them.
 
-    A missing key may be misspelt, which is another error. `root` is the type of the whole document.
+    Raises:
+        YamlProblem: pydantic finds errors; it is the one on the earliest line, and one about a
+            missing key only if there is no other, for that key may be misspelt.
     """
-    problems = {index: _problem(error, document, root) for index, error in enumerate(errors)}
-    at_first = min(problems, key=lambda at: (errors[at]["type"] == "missing", problems[at].line))
-    return problems[at_first]
+    try:
+        return dict(root.model_validate(document.value))
+    except ValidationError as wrong:
+        errors = wrong.errors()
+        problems = [_problem(error, document, root) for error in errors]
+        at = [
+            (error["type"] == "missing", p.line) for error, p in zip(errors, problems, strict=True)
+        ]
+        raise problems[at.index(min(at))] from None
 
 
 def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> YamlProblem:
