@@ -162,6 +162,24 @@ def test_terms_that_hurt_are_masked_and_nothing_steers_the_terminal(
     assert [row["text"] for row in told(toy, *options)[0]["found"]] == hostile
 
 
+def test_what_was_found_before_ctrl_c_is_told(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each search as it ends; the end itself says nothing of what others would find."""
+    made = iter([found(["a"], [1.0])])
+
+    def stopped(*_: object, **__: object) -> Any:
+        for one in made:
+            return one
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rmaudit.search.cached_search.search", stopped)
+
+    result = search(toy, *SHORT)
+
+    assert result.exit_code == 130
+    assert len(result.stdout.splitlines()) == 2
+    assert "lower bounds" not in result.stdout
+
+
 # What is refused
 
 
