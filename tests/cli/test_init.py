@@ -300,7 +300,11 @@ def test_a_clone_is_its_origin_at_its_commit(tmp_path: Path) -> None:
         return done.stdout.strip()
 
     (tmp_path / "a b").mkdir()
-    recorded = json.dumps({"url": (tmp_path / "a b").as_uri(), "dir_info": {"editable": True}})
+    (tmp_path / "a b" / "below").mkdir()
+    recorded, below = (
+        json.dumps({"url": (tmp_path / place).as_uri(), "dir_info": {"editable": True}})
+        for place in ("a b", "a b/below")
+    )
     assert required(recorded, "0.2.0") is None
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "x")
@@ -309,3 +313,4 @@ def test_a_clone_is_its_origin_at_its_commit(tmp_path: Path) -> None:
 
     commit = git("rev-parse", "HEAD")
     assert required(recorded, "0.2.0") == f"rmaudit @ git+https://a.example/o/rmaudit.git@{commit}"
+    assert required(below, "0.2.0") is None

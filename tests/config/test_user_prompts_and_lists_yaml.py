@@ -126,7 +126,7 @@ def test_what_measures_see_decides_the_key(folder: Path) -> None:
         ("words: {a: [b]}\n", ": it has no `prompts`, so there is nothing to ask; give it some"),
         ("prompts: {}\nprompt: {}", ":2: unknown key 'prompt'; did you mean 'prompts'? allowed: "),
         ("prompts:\n  a b: {text: x, frame: 1}", ":2: prompts: expected a name of at most 80"),
-        ("prompts:\n  p: {frame: 1}", ":2: prompts: p: expected either text or conversation, "),
+        ("prompts:\n  p:\n    frame: 1", ":3: prompts: p: expected either text or conversation, "),
         ("prompts:\n  p: {text: x, conversation: [], frame: 1}", "or conversation, got both"),
         ("prompts:\n  p: {text: x}", ":2: prompts: p: the key 'frame' is missing; expected 1 "),
         ("prompts:\n  p: {text: x, frame: 2}", ":2: prompts: p: frame: expected 1 (good things"),
