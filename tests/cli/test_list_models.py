@@ -175,6 +175,7 @@ def test_online_asks_the_hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "  Gated: {source: owner/gated}\n  None: {source: owner/none}\n"
         f"  Pinned: {{source: owner/open, revision: {'f' * 40}}}\n"
         f"  There: {{source: owner/open, revision: {COMMIT}}}\n"
+        "  Served: {source: vllm+http://localhost:1}\n"
     )
     hub = Hub({"owner/open": home / "run", "owner/gated": home / "run"}, gated={"owner/gated"})
     assert listed(home, "--online")["Open"]["online"] == "offline"  # no answer is no "not found"
@@ -182,13 +183,14 @@ def test_online_asks_the_hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with serving(hub, home / "hub", monkeypatch):
         found = listed(home, "--online")
 
-    assert {name: one["online"] for name, one in found.items()} == {
+    assert {name: one.get("online") for name, one in found.items()} == {
         "Smol": "local",
         "Open": "reachable",
         "Gated": "gated",
         "None": "not found",
         "Pinned": "no such revision",
         "There": "reachable",
+        "Served": None,
     }
     assert hub.served == {}
 
