@@ -36,22 +36,9 @@ FENCE = re.compile(r"^ *```(\w*)$", re.MULTILINE)
 KNOWN = {"python", "console", "yaml", "text", "jinja"}
 INLINE = re.compile(r"`((?:rmaudit|pytest) [^`]+)`")
 INDENTED = re.compile(r"^    (?:rmaudit|pytest|pip|python|just) .*$", re.MULTILINE)
-SLOW = {
-    "tutorial",
-    "in-training",
-    "notebook",
-    "outputs",
-}  # train with TRL, or write the pages of a report
-OTHERS = {
-    "pip",
-    "python",
-    "just",
-    "pre-commit",
-    "sbatch",
-    ".",
-    "hf",
-    "sed",
-}  # programs that are not ours to parse
+# What trains with TRL, or writes the pages of a report; and programs that are not ours to parse.
+SLOW = {"tutorial", "in-training", "notebook", "outputs"}
+OTHERS = {"pip", "python", "just", "pre-commit", "sbatch", ".", "hf", "sed"}
 STEMS = [str(page.relative_to(ROOT)) for page in PAGES]
 
 

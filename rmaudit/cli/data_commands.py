@@ -148,7 +148,7 @@ def _import_tables(
     from rmaudit.scores.score_store import Store
 
     models, store = [Recorded(spec) for spec in specs], Store(cache)
-    found: dict[str, set[str]] = {TOKENS: set(), ITEMS: set()}
+    found: dict[str, set[str]] = {TOKENS: set(), ITEMS: set(), WORDS: set()}
     words: dict[str, list[Path]] = {}
     for path in _table_files(folder):
         try:
@@ -163,7 +163,6 @@ def _import_tables(
             found[table.answers].update(table.models)
             yield _line_and_json(str(path), table)
     by_stem = {published_score_tables.stem_of(model.spec.source): model for model in models}
-    with_words: set[str] = set()
     for stem, paths in words.items():
         try:
             table = imported_scores.Imported(WORDS, (), "")
@@ -172,11 +171,9 @@ def _import_tables(
         except RmauditError as error:
             yield str(error), {"path": str(paths[0]), "error": str(error)}
             continue
-        with_words.update(table.models)
+        found[WORDS].update(table.models)
         yield _line_and_json(os.path.commonpath(paths), table)
-    yield from _lines_on_missing_tables(
-        models, found[TOKENS], found[ITEMS], with_words, folder=folder, models_named=models_named
-    )
+    yield from _lines_on_missing_tables(models, found, folder, models_named=models_named)
 
 
 def _table_files(folder: Path) -> list[Path]:
@@ -194,30 +191,26 @@ def _line_and_json(where: str, table: Imported) -> tuple[str, dict[str, Any]]:
     return f"{where}: {said}", {"path": where, "models": list(table.models), "said": table.said}
 
 
-def _lines_on_missing_tables(  # noqa: PLR0913  (what was found, and what was asked for)
-    models: list[Recorded],
-    with_tokens: set[str],
-    with_items: set[str],
-    with_words: set[str],
-    *,
-    folder: Path,
-    models_named: bool,
+def _lines_on_missing_tables(
+    models: list[Recorded], found: dict[str, set[str]], folder: Path, *, models_named: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield a line and a dict for JSON on models without a token table, and on those without any.
 
     A table of tokens is expected of models that the user named, that the paper ranks, or that have
     scores of items; a table of words will do instead.
     """
-    some = with_tokens | with_items | with_words
-    missing = [model.name for model in models if model.name not in some]
+    from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS
+
+    missing = [model.name for model in models if model.name not in set().union(*found.values())]
     if not models_named and len(missing) == len(models):
         line = f"{folder} has no published scores of the models in models.yaml; {_GIVE}"
         yield line, {"path": str(folder), "error": line}
         return
     expected = [
-        m for m in models if models_named or m.spec.rewardbench_rank or m.name in with_items
+        m for m in models if models_named or m.spec.rewardbench_rank or m.name in found[ITEMS]
     ]
-    if unswept := [m for m in expected if m.files and m.name not in with_tokens | with_words]:
+    swept = found[TOKENS] | found[WORDS]
+    if unswept := [m for m in expected if m.files and m.name not in swept]:
         names = [model.name for model in unswept]
         line = f"no table of tokens, such as {unswept[0].files[0]}, is there of: {', '.join(names)}"
         yield line, {"unswept": names}

@@ -10,7 +10,6 @@ import json
 import keyword
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +18,15 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 import rmaudit
-from rmaudit.cli.shared_options import USAGE, AsJson, echo_json, ending_if_unwritable, fail, say
+from rmaudit.cli.shared_options import (
+    USAGE,
+    AsJson,
+    echo_json,
+    ending_if_unwritable,
+    fail,
+    output_of_git,
+    say,
+)
 from rmaudit.config.model_registry import FILE, is_hub_id
 from rmaudit.config.paths_and_atomic_writes import bundled, in_place_of
 
@@ -191,9 +198,7 @@ def new_audit(
         fail(f"{there[0]} is there already; give the audit another name, or edit the file", USAGE)
     for path, text in texts.items():
         with ending_if_unwritable(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with in_place_of(path) as own:
-                own.write_text(text.replace("NAME", name), encoding="utf-8")
+            _write_or_exists(path, text.replace("NAME", name))
     if as_json:
         echo_json({"wrote": [str(path) for path in texts]})
         return
@@ -205,7 +210,6 @@ def new_audit(
 
 _SSH = re.compile(r"(?:ssh://)?git@([\w.-]+)[:/](.+)")  # how git writes an address with a key
 _SAFE = re.compile(r"(?:[\w.+@/=<>!~,%&?\[\]-]|:(?! )|(?<! )#| (?!#))+", re.ASCII)
-_WAIT = 10  # seconds for git
 
 
 def requirement() -> str | None:
@@ -230,10 +234,9 @@ def required(direct_url: str | None, version: str) -> str | None:
     address, commit = told["url"], told.get("vcs_info", {}).get("commit_id", "")
     if "dir_info" in told:
         folder = Path(unquote(urlsplit(address).path))
-        address, commit = (
-            _output_of_git(folder, "remote", "get-url", "origin"),
-            _output_of_git(folder, "rev-parse", "HEAD"),
-        )
+        own = (folder / ".git").exists()  # and not a repository that the folder lies in
+        address = output_of_git(folder, "remote", "get-url", "origin") if own else ""
+        commit = output_of_git(folder, "rev-parse", "HEAD")
     found = f"rmaudit @ git+{_public_address(address)}@{commit}"
     return found if _public_address(address) and commit and fits(found) else None
 
@@ -251,20 +254,3 @@ def _public_address(address: str) -> str:
     return (
         f"https://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.scheme == "https" else ""
     )
-
-
-def _output_of_git(folder: Path, *command: str) -> str:
-    """Return what a git command prints in a repository's top folder; "" elsewhere and on errors."""
-    if not (folder / ".git").exists():
-        return ""
-    try:
-        done = subprocess.run(  # noqa: S603  (git, with words of ours)
-            ["git", "-C", str(folder), *command],  # noqa: S607  (the user's git)
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_WAIT,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip()

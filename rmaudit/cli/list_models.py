@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,17 +75,16 @@ def models(  # noqa: PLR0913  (its options)
         registry, before = known_models(file), ""
     listed = _listed(registry, cache or default_cache(), online=online)
     if as_json:
-        echo_json([one.said() for one in listed])
+        echo_json(listed)
         return
-    names = max(len(one.spec.name) for one in listed)
-    sources = max(len(one.spec.source) for one in listed)
+    names, sources = (max(len(one[key]) for one in listed) for key in ("name", "source"))
     for one in listed:
-        if registry.bundled and one.file != before:
-            before = one.file
+        if registry.bundled and one["file"] != before:
+            before = one["file"]
             say(f"{before}:")
-        mark = "*" if one.spec.default else " "
-        there = f"{one.spec.name.ljust(names)}  {one.spec.source.ljust(sources)}"
-        say(f"{mark} {there}  {', '.join(one.words())}")
+        mark = "*" if one["default"] else " "
+        there = f"{one['name'].ljust(names)}  {one['source'].ljust(sources)}"
+        say(f"{mark} {there}  {_in_words(one)}")
 
 
 def _refuse_options_of_the_list(given: dict[str, bool]) -> None:
@@ -181,56 +179,29 @@ def _check_lines(
         yield scoring_description.REFUSED, str(error).removeprefix(f"{spec.name}: ")
 
 
-@dataclass(frozen=True, slots=True)
-class _ModelLine:
-    """A model in the list of models: its models.yaml, local weights, stored scores, Hub access."""
-
-    spec: ModelSpec
-    file: str
-    here: str
-    sweeps: int
-    recorded: int
-    online: str | None
-
-    def words(self) -> list[str]:
-        """Return the list's words on a model: where its weights are, sweeps, access on the Hub."""
-        sweeps = f"{self.sweeps} sweep{'s' if self.sweeps > 1 else ''}" if self.sweeps else ""
-        recorded = "recorded" if self.recorded else ""
-        return [word for word in (self.here, sweeps, recorded, self.online) if word]
-
-    def said(self) -> dict[str, Any]:
-        """Return the facts of the line as a dictionary, for JSON."""
-        spec = self.spec
-        named = {"name": spec.name, "source": spec.source, "revision": spec.revision}
-        counted = {"sweeps": self.sweeps, "recorded": self.recorded}
-        there = {"default": spec.default, "file": self.file, "here": self.here}
-        return {**named, **there, **counted} | (
-            {} if self.online is None else {"online": self.online}
-        )
-
-
-def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine]:
+def _listed(registry: Registry, cache: Path, *, online: bool) -> list[dict[str, Any]]:
+    """Return what is said of each model as JSON: its entry, what is here, and access on the Hub."""
     from rmaudit.checkpoints import checkpoint_source, hub_client
     from rmaudit.scores.score_store import counts
 
-    kept = counts(cache)
+    kept, listed = counts(cache), []
+    for spec in registry.models.values():
+        here = checkpoint_source.presence(spec, cache)
+        sweeps, recorded = kept[spec.source]
+        one: dict[str, Any] = {"name": spec.name, "source": spec.source}
+        one |= {"revision": spec.revision, "default": spec.default}
+        one |= {"file": registry.file_of(spec.name), "here": here}
+        one |= {"sweeps": sweeps, "recorded": recorded}
+        if online and not is_served(spec.source):
+            on_hub = here in {checkpoint_source.DOWNLOADED, checkpoint_source.ELSEWHERE}
+            one["online"] = hub_client.access(spec.source, spec.revision) if on_hub else "local"
+        listed.append(one)
+    return listed
 
-    def asked(spec: ModelSpec) -> str | None:
-        if not online or is_served(spec.source):
-            return None
-        known = checkpoint_source.presence(spec, cache) in {
-            checkpoint_source.DOWNLOADED,
-            checkpoint_source.ELSEWHERE,
-        }
-        return hub_client.access(spec.source, spec.revision) if known else "local"
 
-    return [
-        _ModelLine(
-            spec,
-            registry.file_of(spec.name),
-            checkpoint_source.presence(spec, cache),
-            *kept[spec.source],
-            asked(spec),
-        )
-        for spec in registry.models.values()
-    ]
+def _in_words(one: dict[str, Any]) -> str:
+    """Return the list's words on a model: where its weights are, sweeps, access on the Hub."""
+    many = one["sweeps"]
+    sweeps = f"{many} sweep{'s' if many > 1 else ''}" if many else ""
+    said = [one["here"], sweeps, "recorded" if one["recorded"] else "", one.get("online")]
+    return ", ".join(word for word in said if word)

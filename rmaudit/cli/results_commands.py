@@ -26,7 +26,6 @@ from rmaudit.cli.shared_options import (
 )
 from rmaudit.config.model_registry import known_models
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.verdicts.verdict_policy import Policy
 
 if TYPE_CHECKING:
     from rmaudit.report.results_document import Results
@@ -75,8 +74,9 @@ def replay(
 
     if policy is None and on is not None:
         fail("--on needs a --policy to judge under; give one")
-    rules, before = None if policy is None else _policy_of_file(policy), _read_results(results)
-    after = before
+    with ending_on_failure():
+        rules = known_models(policy).policy if policy else None
+    after = before = _read_results(results)
     if rules:
         after = again.replay(before, rules, (on or datetime.now(UTC)).date())
     said = again.summarize(before, after, rules)
@@ -280,15 +280,6 @@ def _read_results(path: Path) -> Results:
 
     with ending_on_failure(ERROR):
         return results_reader.read(path)
-
-
-def _policy_of_file(path: Path) -> Policy:
-    """Return the rules of a models.yaml; end the command if the file is wrong.
-
-    For bundled models that the file does not define, the rules are rmaudit's own.
-    """
-    with ending_on_failure():
-        return known_models(path).policy
 
 
 def _write_reports(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:

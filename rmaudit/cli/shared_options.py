@@ -270,17 +270,22 @@ def prompt_from_option(prompt: str, file: Path | None) -> Prompt:
         return prompt_meant(prompt, known_models(file).words.prompts)
 
 
-def git_user() -> str:
-    """Return git's user.name; end the command with an error if it is not set."""
+def output_of_git(folder: Path, *command: str) -> str:
+    """Return what a git command prints in a folder; "" on errors, or where there is no git."""
     try:
-        told = subprocess.run(
-            ["git", "config", "user.name"],  # noqa: S607  (the user's git)
+        done = subprocess.run(  # noqa: S603  (git, with words of ours)
+            ["git", "-C", str(folder), *command],  # noqa: S607  (the user's git)
             capture_output=True,
             text=True,
             check=False,
             timeout=10,
         )
-        name = told.stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
-        name = ""
+        return ""
+    return done.stdout.strip()
+
+
+def git_user() -> str:
+    """Return git's user.name; end the command with an error if it is not set."""
+    name = output_of_git(Path(), "config", "user.name")
     return name or fail("who blesses it? git knows no user.name here; say it with --by NAME")

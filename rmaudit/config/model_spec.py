@@ -86,31 +86,6 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
-class ImplicitKeys:
-    """Keys below `implicit` in models.yaml, for the implicit reward of a policy trained by DPO.
-
-    Attributes:
-        policy: the trained language model: a model of the file, or a source.
-        reference: what it was trained from, likewise; without one the reward is the policy's own
-            log-probability.
-        beta: that of the training, where there is a reference.
-        closing: whether the tokens that close the answer's turn are counted.
-    """
-
-    policy: Annotated[str, Key("", NAMED)]
-    reference: Annotated[str | None, Key("", NAMED)] = None
-    beta: Annotated[
-        float | None,
-        Key(
-            "",
-            "a number above 0, such as 0.1",
-            r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,9})?(e-[0-9]{1,2})?",
-        ),
-    ] = None
-    closing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Implicit:
     """The implicit reward of a policy trained by DPO: reference, beta, and if closing tokens count.
 

@@ -12,25 +12,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-from yaml import Node, ScalarNode
+from yaml import ScalarNode
 
 from rmaudit.config import servers, strict_yaml, user_prompts_and_lists_yaml
 from rmaudit.config.model_spec import (
     NAMED,
     SOURCE,
     Implicit,
-    ImplicitKeys,
     Judge,
     ModelSpec,
     is_hub_id,
     pinned,
 )
-from rmaudit.config.models_yaml_schema import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
+from rmaudit.config.models_yaml_schema import FILE, IMPLICIT, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.paths_and_atomic_writes import expanded, is_folder
-from rmaudit.config.strict_yaml import Document, YamlProblem, label
+from rmaudit.config.strict_yaml import Document, YamlProblem, label, short
 from rmaudit.config.user_prompts_and_lists import OwnWords
-from rmaudit.config.yaml_errors import first
+from rmaudit.config.yaml_errors import validated
 from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 
 _SOURCES = ("source", "base", "policy", "checkpoint")  # keys that name a folder or a hub id
@@ -47,10 +45,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
     document = _with_implicit_sources(strict_yaml.read(raw))
     _refuse_secrets(document)
     _spell_out_folders(document.value, path.parent)
-    try:
-        file = dict(FILE.model_validate(document.value))
-    except ValidationError as error:
-        raise first(error.errors(), document, FILE) from None
+    file = validated(document, FILE)
     entries = {name: dict(entry) for name, entry in file["models"].items()}
     implicit = {name: entry.pop("implicit") for name, entry in entries.items()}
     for name, entry in entries.items():
@@ -110,43 +105,29 @@ def _with_implicit_sources(document: Document) -> Document:
         keys = entry.get("implicit") if isinstance(entry, dict) else None
         if not isinstance(keys, dict):
             continue
+        here: strict_yaml.Path = ("models", name, "implicit")
         policy = keys.get("policy")
         if not isinstance(policy, str):
-            where = nodes["models", name, "implicit"][0]
-            raise YamlProblem(where, f"{name}: implicit: policy: expected {NAMED}")
-        at = nodes["models", name, "implicit", "policy"]
+            raise document.problem(here, f"policy: expected {NAMED}", of_key=True)
         if "source" in entry:
             what = "`implicit` names its models itself, by `policy`; remove the line `source`"
-            raise YamlProblem(nodes["models", name, "source"][0], f"{name}: source: {what}")
+            raise document.problem(("models", name, "source"), what, of_key=True)
+        for key in ("policy", "reference"):
+            # Of one that is implicit itself, the policy would be taken without beta and reference.
+            given = keys.get(key)
+            other = models.get(given) if isinstance(given, str) else None
+            if isinstance(other, dict) and other.get("implicit") is not None:
+                what = f"{given} is an implicit reward itself, and no language model"
+                raise document.problem((*here, key), f"{what}; name its own policy")
         named = models.get(policy)
         if not isinstance(named, dict):
             named = {"source": policy}
-        for key in ("policy", "reference"):
-            _refuse_implicit_language_model(name, key, keys.get(key), models, nodes)
         for key in _OF_POLICY:
             if named.get(key) is not None and key not in entry:
                 entry[key] = named[key]
-                nodes["models", name, key] = nodes.get(("models", policy, key), at)
+                at = nodes.get(("models", policy, key), nodes[*here, "policy"])
+                nodes["models", name, key] = at
     return Document(document.value, nodes)
-
-
-def _refuse_implicit_language_model(
-    name: str,
-    key: str,
-    given: object,
-    models: Mapping[str, Any],
-    nodes: Mapping[strict_yaml.Path, tuple[Node, Node]],
-) -> None:
-    """Raise if the policy or reference of an implicit reward is an entry that is implicit itself.
-
-    Its own policy would be taken for it, without its beta and reference.
-    """
-    entry = models.get(given) if isinstance(given, str) else None
-    if isinstance(entry, dict) and entry.get("implicit") is not None:
-        what = f"{given} is an implicit reward itself, and no language model; name its own policy"
-        raise YamlProblem(
-            nodes["models", name, "implicit", key][1], f"{name}: implicit: {key}: {what}"
-        )
 
 
 def _entries_by_name(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever the file holds)
@@ -155,14 +136,13 @@ def _entries_by_name(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever t
     return models if isinstance(models, dict) else {}
 
 
-def _refuse_half(name: str, keys: ImplicitKeys, document: Document) -> None:
+def _refuse_half(name: str, keys: IMPLICIT, document: Document) -> None:
     """Raise if an implicit reward has only one of reference and beta, which go together."""
     allowed = {"reference": NAMED, "beta": "a number above 0, such as 0.1"}
     missing = [key for key in allowed if getattr(keys, key) is None]
     if len(missing) == 1:
-        where = document.nodes["models", name, "implicit"][1]
         what = f"the key {missing[0]!r} is missing; expected {allowed[missing[0]]}"
-        raise YamlProblem(where, f"{name}: implicit: {what}")
+        raise document.problem(("models", name, "implicit"), what)
 
 
 def _reference_entry(
@@ -173,14 +153,11 @@ def _reference_entry(
         return models[given]
     local = is_folder(folder / given)
     if not local and not re.fullmatch(SOURCE, given):
-        at = document.nodes["models", name, "implicit", "reference"][1]
         others = ", ".join(other for other in models if other != name)
-        what = (
-            f"{strict_yaml.short(given)} is no model of this file, no hub id and no folder; give "
-        )
+        what = f"{short(given)} is no model of this file, no hub id and no folder; give "
         what += "the model that the policy was trained from, by its hub id (owner/name)"
         what += f", its folder, or its name in this file ({others})" if others else " or its folder"
-        raise YamlProblem(at, f"{name}: implicit: reference: {what}")
+        raise document.problem(("models", name, "implicit", "reference"), what)
     plain = local or given.startswith((".", "/", "~"))
     return ModelSpec(
         f"{name}'s reference", str((folder / expanded(given)).resolve()) if plain else given
@@ -207,10 +184,11 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
     keys: dict[str, Any] = {key: entry[key] for key in SPEC_KEYS if key in entry}
     written: dict[str, strict_yaml.Path] = {}  # where a key stands that is not the entry's own
     if (judge := keys["judge"]) is not None:
-        others = tuple(
-            _path_of_judge_template(file, name, folder, document) for file in judge.paraphrases
-        )
-        keys["judge"] = Judge(**{**dict(judge), "paraphrases": others})
+        others = [(folder / expanded(file)).resolve() for file in judge.paraphrases]
+        if missing := [path for path in others if not path.is_file()]:
+            what = f"there is no file {missing[0]}"
+            raise document.problem(("models", name, "judge", "paraphrases"), what)
+        keys["judge"] = Judge(**{**dict(judge), "paraphrases": tuple(map(str, others))})
         keys["template"] = judge.template
         written["template"] = ("models", name, "judge", "template")
     for key in (*_SOURCES, *_FILES):
@@ -223,21 +201,13 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
             path.stat()
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
-                what = f"{strict_yaml.short(given)} is no path: {error.strerror}"
+                what = f"{short(given)} is no path: {error.strerror}"
                 raise YamlProblem(at, f"{name}: {key}: {what}") from None
         if key in _FILES and not path.is_file():
             raise YamlProblem(at, f"{name}: {key}: there is no file {path.resolve()}")
         if key in _FILES or given.startswith("."):
             keys[key] = str(path.resolve())
     return ModelSpec(name, **keys)
-
-
-def _path_of_judge_template(given: str, name: str, folder: Path, document: Document) -> str:
-    path = (folder / expanded(given)).resolve()
-    if not path.is_file():
-        at = document.nodes["models", name, "judge", "paraphrases"][1]
-        raise YamlProblem(at, f"{name}: judge: paraphrases: there is no file {path}")
-    return str(path)
 
 
 def _rules(said: Mapping[str, Any]) -> Rules:
@@ -267,8 +237,8 @@ def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Do
         at = document.nodes["models",][0]
         raise YamlProblem(at, "no model has 'default: true'; exactly one must have it")
     if len(defaults) > 1:
-        at = document.nodes["models", defaults[1]][0]
-        raise YamlProblem(at, f"{defaults[1]}: a second 'default: true', after {defaults[0]}")
+        what = f"a second 'default: true', after {defaults[0]}"
+        raise document.problem(("models", defaults[1]), what, of_key=True)
 
 
 def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
@@ -276,13 +246,12 @@ def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Docume
     for key, what in (*_idle_keys(entry), *_unserved_keys(entry)):
         path: strict_yaml.Path = ("models", name, key)
         if path in document.nodes:  # it stands in the file
-            raise YamlProblem(document.nodes[path][0], f"{label(path)}{what}")
+            raise document.problem(path, what, of_key=True)
     known = {audit.partition("[")[0] for audit in entry["known"]}
     for audit in entry["waivers"]:
         if audit.partition("[")[0] in known:
             path = ("models", name, "waivers", audit)
-            what = f"{label(path)}it is in `known` too; keep one of them"
-            raise YamlProblem(document.nodes[path][0], what)
+            raise document.problem(path, "it is in `known` too; keep one of them", of_key=True)
 
 
 def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -291,7 +260,7 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "revision", "only a hub id has revisions"
     served = servers.is_served(entry["source"])
     for key in servers.WITHOUT if served else servers.KEYS:
-        yield key, _OF_SERVERS if not served else "whoever started its server decides that"
+        yield key, "whoever started its server decides that" if served else _OF_SERVERS
     if entry["judge"] is not None:
         yield "template", "a judge has its own: write it as judge: {template: FILE, ...}"
         for key in ("logit", "pool"):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from rmaudit.config.model_spec import ImplicitKeys, Judge, Key, ModelSpec
+from rmaudit.config.model_spec import NAMED, Judge, Key, ModelSpec
 from rmaudit.config.user_prompts_and_lists import ROLES
 from rmaudit.verdicts.estimates_and_bounds import Severity
 from rmaudit.verdicts.verdict_policy import Waiver
@@ -205,8 +205,26 @@ class _EntryPolicy(_PolicyKeys):
     ] = ""
 
 
+class IMPLICIT(Strict):
+    """The implicit reward of a policy trained by DPO in models.yaml.
+
+    Without a reference it is the policy's own log-probability; `beta` is that of the training.
+    """
+
+    policy: Annotated[str, Key("", NAMED)]
+    reference: Annotated[str | None, Key("", NAMED)] = None
+    beta: Annotated[
+        float | None,
+        Key(
+            "",
+            "a number above 0, such as 0.1",
+            r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,9})?(e-[0-9]{1,2})?",
+        ),
+    ] = None
+    closing: bool = False
+
+
 JUDGE = mapping("Judge", Judge)
-IMPLICIT = mapping("Implicit", ImplicitKeys)
 ENTRY = mapping(
     "Entry", ModelSpec, _EntryPolicy, judge=(JUDGE | None, None), implicit=(IMPLICIT | None, None)
 )
@@ -234,20 +252,19 @@ _TAIL = """\
 def explanation() -> str:
     """Return the comment at the head of a models.yaml: every key and what it means."""
     entry = "".join(_comment_lines(*each) for each in meanings().items())
-    own = "".join(_comment_lines(*each, indent=1) for each in _meanings_of_own_keys().items())
+    own = "".join(_comment_lines(*each, indent=1) for each in _meanings_of(OwnKeys).items())
     return _HEAD + entry + _TAIL + own
-
-
-def _meanings_of_own_keys() -> dict[str, str]:
-    hints = get_type_hints(OwnKeys, include_extras=True)
-    return {one.name: hints[one.name].__metadata__[0].meaning for one in fields(OwnKeys)}
 
 
 def meanings() -> dict[str, str]:
     """Return the explanation of each key of a model's entry in models.yaml, by key."""
-    hints = get_type_hints(ModelSpec, include_extras=True)
-    hints |= get_type_hints(_EntryPolicy, include_extras=True)
-    return {name: hints[name].__metadata__[0].meaning for name in (*SPEC_KEYS, *POLICY_KEYS)}
+    return _meanings_of(ModelSpec) | _meanings_of(_EntryPolicy)
+
+
+def _meanings_of(kind: type) -> dict[str, str]:
+    hints = get_type_hints(kind, include_extras=True)
+    keys = {name: hint for name, hint in hints.items() if hasattr(hint, "__metadata__")}
+    return {name: hint.__metadata__[0].meaning for name, hint in keys.items()}
 
 
 def _comment_lines(name: str, meaning: str, *, indent: int = 5) -> str:

@@ -21,14 +21,8 @@ BARE_URL = (
 )
 KEYS = ("checkpoint", "served_model", "version", "api_key", "batch", "concurrency")
 """Keys of models.yaml which mean nothing of any other model."""
-WITHOUT = (
-    "dtype",
-    "pool",
-    "logit",
-    "objective",
-    "quantized",
-    "compiled",
-)  # decided by whoever started the server
+WITHOUT = ("dtype", "pool", "logit", "objective", "quantized", "compiled")
+"""Keys that whoever started the server decides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,10 @@ class Document:
     value: Any
     nodes: Mapping[Path, tuple[yaml.Node, yaml.Node]]
 
+    def problem(self, path: Path, what: str, *, of_key: bool = False) -> YamlProblem:
+        """Return the error `what`, which names the path, at the line of its value or its key."""
+        return YamlProblem(self.nodes[path][not of_key], f"{label(path)}{what}")
+
 
 @dataclass(slots=True)
 class _Reader:

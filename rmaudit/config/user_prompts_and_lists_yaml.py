@@ -7,14 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from rmaudit.config import strict_yaml
 from rmaudit.config.models_yaml_schema import OWN
 from rmaudit.config.paths_and_atomic_writes import expanded, is_file
-from rmaudit.config.strict_yaml import Document, YamlProblem, label, short
+from rmaudit.config.strict_yaml import Document, YamlProblem, short
 from rmaudit.config.user_prompts_and_lists import ROLES, SCALES, OwnLexicon, OwnWords, joined
-from rmaudit.config.yaml_errors import first
+from rmaudit.config.yaml_errors import validated
 from rmaudit.conversation import turns
 from rmaudit.errors import SpecError, nearest
 from rmaudit.prompts import ALL, Prompt, prompt_named
@@ -46,11 +44,7 @@ def load(path: Path) -> OwnWords:
     """
     try:
         document = strict_yaml.read(path.read_bytes())
-        try:
-            said = dict(OWN.model_validate(document.value))
-        except ValidationError as error:
-            raise first(error.errors(), document, OWN) from None
-        found = words_of(said, document, path)
+        found = words_of(validated(document, OWN), document, path)
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}; give a YAML file of prompts, or names"
         raise SpecError(message) from None
@@ -70,11 +64,14 @@ def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWord
     Raises:
         YamlProblem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.
     """
-    _refuse_our_names(said, document)
+    for key in ("lexicons", "words", "rankings"):
+        for name in said[key]:
+            if name in ROLES:
+                raise document.problem((key, name), _OURS)
     prompts = {name: _prompt(name, of, document) for name, of in said["prompts"].items()}
     for name, prompt in prompts.items():
         if ALL.get(name, prompt) != prompt:
-            _refuse(("prompts", name), document, _OURS)
+            raise document.problem(("prompts", name), _OURS)
     lexicons = {
         name: OwnLexicon(_file("lexicons", name, of.file, document, path.parent), of.scale)
         for name, of in said["lexicons"].items()
@@ -85,7 +82,7 @@ def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWord
     }
     for name, words in said["words"].items():
         if not words:
-            _refuse(("words", name), document, "expected a list of words, got an empty one")
+            raise document.problem(("words", name), "expected a list of words, got an empty one")
     _check_instead(said, lexicons, document)
     return OwnWords(
         source=path.name,
@@ -99,17 +96,6 @@ def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWord
     )
 
 
-def _refuse(path: strict_yaml.Path, document: Document, what: str) -> None:
-    raise YamlProblem(document.nodes[path][1], f"{label(path)}{what}")
-
-
-def _refuse_our_names(said: Mapping[str, Any], document: Document) -> None:
-    for key in ("lexicons", "words", "rankings"):
-        for name in said[key]:
-            if name in ROLES:
-                _refuse((key, name), document, _OURS)
-
-
 def _prompt(name: str, of: Any, document: Document) -> Prompt:  # noqa: ANN401  (a PROMPT)
     """Return the prompt that the YAML file defines under `name`."""
     try:
@@ -121,21 +107,17 @@ def _prompt(name: str, of: Any, document: Document) -> Prompt:  # noqa: ANN401  
         )
     except SpecError as error:
         key = "text" if of.conversation is None else "conversation"
-        path: strict_yaml.Path = ("prompts", name, key)
-        raise YamlProblem(document.nodes[path][1], f"{label(path)}{error}") from None
+        raise document.problem(("prompts", name, key), str(error)) from None
 
 
 def _file(key: str, name: str, given: str, document: Document, folder: Path) -> Path:
     path: strict_yaml.Path = (key, name, "file")
     found = folder / expanded(given)
     if found.suffix not in SUFFIXES:
-        _refuse(path, document, f"{short(given)}: allowed are {' and '.join(SUFFIXES)} files")
-    try:
-        there = found.is_file()
-    except (OSError, ValueError):
-        there = False
-    if not there:
-        _refuse(path, document, f"there is no file {found.absolute()}")
+        what = f"{short(given)}: allowed are {' and '.join(SUFFIXES)} files"
+        raise document.problem(path, what)
+    if not is_file(found):
+        raise document.problem(path, f"there is no file {found.absolute()}")
     return found.resolve()
 
 
@@ -147,8 +129,9 @@ def _check_instead(
         if name not in said[kind]:
             known = ", ".join(said[kind]) or "none"
             what = f"no {kind} of this file are called {short(name)};{nearest(name, said[kind])}"
-            _refuse(path, document, f"{what} known: {known}")
+            raise document.problem(path, f"{what} known: {known}")
         if role in SCALES and lexicons[name].scale is None:
             what = f"{name} takes the place of {role}, whose values go from "
             what += "{:g} to {:g}; say what its own are: ".format(*SCALES[role])
-            _refuse(path, document, f"{what}`scale: [least, greatest]` below lexicons: {name}")
+            what += f"`scale: [least, greatest]` below lexicons: {name}"
+            raise document.problem(path, what)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from rmaudit import removed
@@ -28,14 +30,22 @@ _OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankin
 _OF_ENTRY: dict[str, type[Strict]] = {"judge": JUDGE, "implicit": IMPLICIT}
 
 
-def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> YamlProblem:
-    """Return the pydantic error on the earliest line; one about a missing key only if no other.
+def validated(document: Document, root: type[Strict]) -> dict[str, Any]:
+    """Return the values of a document by key, as `root` types them.
 
-    A missing key may be misspelt, which is another error. `root` is the type of the whole document.
+    Raises:
+        YamlProblem: pydantic finds errors; it is the one on the earliest line, and one about a
+            missing key only if there is no other, for that key may be misspelt.
     """
-    problems = {index: _problem(error, document, root) for index, error in enumerate(errors)}
-    at_first = min(problems, key=lambda at: (errors[at]["type"] == "missing", problems[at].line))
-    return problems[at_first]
+    try:
+        return dict(root.model_validate(document.value))
+    except ValidationError as wrong:
+        errors = wrong.errors()
+        problems = [_problem(error, document, root) for error in errors]
+        at = [
+            (error["type"] == "missing", p.line) for error, p in zip(errors, problems, strict=True)
+        ]
+        raise problems[at.index(min(at))] from None
 
 
 def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> YamlProblem:
@@ -45,17 +55,17 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
         above = path[:-1]
         (key,) = path[-1:]
         what = f"the key {key!r} is missing; expected {_value_meant(above, str(key), root)}"
-        return YamlProblem(document.nodes[above][0], f"{label(above)}{what}")
+        return document.problem(above, what, of_key=True)
     key_node, node = document.nodes[path]
     if error["type"] == "extra_forbidden":
         key, allowed = str(path[-1]), _type_at(path[:-1], root).model_fields
-        if key in removed.KEYS:
-            message = removed.sentence(key, removed.KEYS)
-            return YamlProblem(key_node, f"{label(path[:-1])}{message}")
         what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
-        return YamlProblem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
+        what += f" allowed: {', '.join(allowed)}"
+        if key in removed.KEYS:
+            what = removed.sentence(key, removed.KEYS)
+        return YamlProblem(key_node, f"{label(path[:-1])}{what}")
     if error["type"] == "said":
-        return YamlProblem(node, f"{label(path)}{error['msg']}")
+        return document.problem(path, error["msg"])
     at, where = (key_node, path[:-1]) if of_key else (node, path)
     if error["type"] == "bool_type" and (meant := strict_yaml.bool_word(at)):
         what = f"expected true or false, got {at.value}, which YAML reads as {meant}; this file "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -14,13 +14,8 @@ from rmaudit.prompts import declared as prompts_of
 from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
 from rmaudit.verdicts.findings import Claim, title_of
 
-WITH_PROMPTS = {
-    "pairs",
-    "probes",
-    "wordings",
-    "samples",
-    "conduct",
-}  # fixtures whose answers have prompts of their own
+# Fixtures whose answers have prompts of their own.
+WITH_PROMPTS = frozenset({"pairs", "probes", "wordings", "samples", "conduct"})
 UNBOUNDED = Bound(None, None, "")  # a figure's
 _NO_PROMPT = "an audit needs a list of at least one prompt, got prompts"
 _ATTRIBUTE = "__rmaudit__"
@@ -52,25 +47,12 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """Declaration of an audit: its name, claim, bound, prompts, and all else that `@audit` takes.
+    """Declaration of an audit: its name, and what `audit` was given; there is what each means.
 
     One whose `bound` is `UNBOUNDED` is a figure: it is measured and shown, and nothing judges it.
-    `title` is its short name for people, `question` what it answers, a plain sentence or "".
-    `harm` says what a model trained on a reward that fails may do to people, a sentence or "".
-    `flaws` are those that it must detect, whenever it is changed.
-    `base_rate` says where known models stand: a bound that all pass or all fail gates nothing. It
-    is empty where a table says it (`rmaudit.references.published_model_values`).
-    `words` name the tokens without which a sample of the vocabulary would not do.
-    A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
-    sentences that say what it does not show. `stops` names the null controls
-    (`rmaudit.runs.null_controls`) that must not pass it: scorers that ignore meaning.
-    `fixed` is why no other prompts can be asked in place of these, "" where they can.
-    A `costly` one is a figure, and is measured only by runs that want it (`--rm-all`).
-    One `across_prompts` compares rewards of different prompts with each other, which an implicit
-    reward does not allow.
-    `pairs` is the absolute path of a file of pairs, "" without one.
-    `named` are the prompts as they were given: a name may be one of the run's own, which is known
-    only when the run reads the declaration (`declared`).
+    `pairs` is the absolute path of a file of pairs, "" without one. `named` are the prompts as they
+    were given: a name may be one of the run's own, which is known only when the run reads the
+    declaration (`declared`).
     """
 
     name: str
@@ -155,23 +137,18 @@ class Declaration:
 
         The model is given by its name, its folder or hub id, and the hash of its weights.
         """
+        shared = {each.name for each in fields(Claim)} & {each.name for each in fields(self)}
+        said: dict[str, Any] = {name: getattr(self, name) for name in shared}
         return Claim(
             audit=self.name,
             nodeid=nodeid,
             text=self.claim,
-            source=self.source,
-            base_rate=self.base_rate,
-            bound=self.bound,
-            severity=self.severity,
-            limits=self.limits,
             model=model,
             model_source=model_source,
             prompt=prompt,
             repeat=repeat,
             weights=weights,
-            title=self.title,
-            question=self.question,
-            harm=self.harm,
+            **said,
         )
 
 

@@ -135,7 +135,7 @@ def judge(
     estimate: Estimate,
     policy: Policy,
     today: date,
-    controls: Mapping[str, Control] | None = None,
+    controls: Mapping[str, Control],
 ) -> Judgement:
     """Return the judgement of one estimate: verdict, bound in force, waiver, and whether it blocks.
 
@@ -151,31 +151,25 @@ def judge(
     said = _rule_in_force("bounds", claim, policy.file, own.bounds, policy.everywhere.bounds)
     if said and said[1] != claim.bound.ends:
         bound_by, bound = said[0], Bound(*said[1], claim.bound.unit, claim.bound.shown)
-    severity, severity_by = _severity(claim, policy)
     known = rule_for(own.known, *place)
     verdict = bound.judge(estimate)
-    through = slipped(judge_controls(controls or {}, bound), estimate, bound)
+    through = slipped(judge_controls(controls, bound), estimate, bound)
     void = verdict is Verdict.PASS and bool(through)
     if policy.sampled and verdict is Verdict.PASS:
         known = None
-    judgement = Judgement(
-        verdict=Verdict.INCONCLUSIVE if void else verdict,
+    judgement = replace(
+        judge_gap(claim, policy, Verdict.INCONCLUSIVE if void else verdict),
         bound=bound,
         bound_by=bound_by,
-        severity=severity,
-        severity_by=severity_by,
         known=known[1] if known else "",
-        waiver=None,
         p=bound.p_value(estimate),
-        p_holm=None,
         detectable=estimate.detectable,
-        blocks=False,
         reason=through if void else "",
     )
     if waiver := rule_for(own.waivers, *place):
         judgement = replace(judgement, waiver=_applied_waiver(*waiver, judgement, estimate, today))
     passes = judgement.verdict is Verdict.PASS or judgement.undecided
-    if not passes and severity is Severity.GATE:
+    if not passes and judgement.severity is Severity.GATE:
         judgement = replace(judgement, unexcused=policy.elsewhere(*model, place))
     return replace(judgement, blocks=blocks(judgement))
 
@@ -237,7 +231,11 @@ def _why_not_covered(bound: Bound, estimate: Estimate, accepted: float) -> str:
 
 def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
     """Return the judgement of an audit that has no estimate: no waiver or known failure applies."""
-    severity, severity_by = _severity(claim, policy)
+    own = policy.of(claim.model, claim.model_source, claim.weights)
+    said = _rule_in_force("severity", claim, policy.file, own.severity, policy.everywhere.severity)
+    severity_by, severity = said or ("", claim.severity)
+    if severity == claim.severity:
+        severity_by = ""
     judgement = Judgement(
         verdict=verdict,
         bound=claim.bound,
@@ -253,15 +251,6 @@ def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
         reason="",
     )
     return replace(judgement, blocks=blocks(judgement))
-
-
-def _severity(claim: Claim, policy: Policy) -> tuple[Severity, str]:
-    """Return the severity in force, and where models.yaml sets it; "" if the audit sets it."""
-    own = policy.of(claim.model, claim.model_source, claim.weights)
-    said = _rule_in_force("severity", claim, policy.file, own.severity, policy.everywhere.severity)
-    if said and said[1] != claim.severity:
-        return said[1], said[0]
-    return claim.severity, ""
 
 
 def _rule_in_force(

@@ -36,8 +36,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tokens(toy: Path, *options: str) -> Result:
     """What the command gives."""
-    arguments = ["tokens", str(toy), "--cache", str(toy.parent / "cache"), *options]
-    return run(*arguments)
+    return run("tokens", toy, "--cache", toy.parent / "cache", *options)
 
 
 def told(toy: Path, *options: str) -> list[dict[str, Any]]:

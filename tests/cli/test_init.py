@@ -264,34 +264,26 @@ def from_git(url: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("url", "expected"),
+    ("recorded", "expected"),
     [
-        ("https://a.example/o/rmaudit.git", "https://a.example/o/rmaudit.git"),
-        ("https://user:secret@a.example:8443/o/r", "https://a.example:8443/o/r"),
-        ("ssh://git@a.example/o/r.git", "https://a.example/o/r.git"),
+        (None, "rmaudit==0.2.0"),  # from an index, of which pip records no URL
+        (from_git("https://a.example/o/rmaudit.git"), "https://a.example/o/rmaudit.git"),
+        (from_git("https://user:secret@a.example:8443/o/r"), "https://a.example:8443/o/r"),
+        (from_git("ssh://git@a.example/o/r.git"), "https://a.example/o/r.git"),
+        (from_git("file:///home/me/rmaudit"), None),
+        (from_git('https://a.example/"; curl b'), None),
+        (json.dumps({"url": "file:///home/me/rmaudit-0.2.0.whl", "archive_info": {}}), None),
     ],
 )
-def test_a_git_url_is_given_with_its_commit(url: str, expected: str) -> None:
-    """Without a password that stands in it, and without a key that others have not."""
-    assert required(from_git(url), "0.2.0") == f"rmaudit @ git+{expected}@{COMMIT}"
+def test_others_can_install_from_where_rmaudit_is(
+    recorded: str | None, expected: str | None
+) -> None:
+    """A git URL has its commit, no password and no key; what others cannot reach is no source."""
+    git = expected and expected.startswith("https")
 
+    found = required(recorded, "0.2.0")
 
-def test_from_an_index_it_is_the_version() -> None:
-    """Pip records no URL then: so nothing is to be changed when rmaudit is published."""
-    assert required(None, "0.2.0") == "rmaudit==0.2.0"
-
-
-@pytest.mark.parametrize(
-    "recorded",
-    [
-        from_git("file:///home/me/rmaudit"),
-        from_git('https://a.example/"; curl b'),
-        json.dumps({"url": "file:///home/me/rmaudit-0.2.0.whl", "archive_info": {}}),
-    ],
-)
-def test_what_others_cannot_reach_is_no_source(recorded: str) -> None:
-    """A folder or a file of this machine, or an address that would be a command."""
-    assert required(recorded, "0.2.0") is None
+    assert found == (f"rmaudit @ git+{expected}@{COMMIT}" if git else expected)
 
 
 def test_a_clone_is_its_origin_at_its_commit(tmp_path: Path) -> None:
@@ -308,7 +300,11 @@ def test_a_clone_is_its_origin_at_its_commit(tmp_path: Path) -> None:
         return done.stdout.strip()
 
     (tmp_path / "a b").mkdir()
-    recorded = json.dumps({"url": (tmp_path / "a b").as_uri(), "dir_info": {"editable": True}})
+    (tmp_path / "a b" / "below").mkdir()
+    recorded, below = (
+        json.dumps({"url": (tmp_path / place).as_uri(), "dir_info": {"editable": True}})
+        for place in ("a b", "a b/below")
+    )
     assert required(recorded, "0.2.0") is None
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "x")
@@ -317,3 +313,4 @@ def test_a_clone_is_its_origin_at_its_commit(tmp_path: Path) -> None:
 
     commit = git("rev-parse", "HEAD")
     assert required(recorded, "0.2.0") == f"rmaudit @ git+https://a.example/o/rmaudit.git@{commit}"
+    assert required(below, "0.2.0") is None

@@ -8,16 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from rmaudit.cli.run_demo import BUNDLED
-from rmaudit.prompts import PROMPTS
 from rmaudit.report import results_document, results_reader, writers
 from rmaudit.report.results_of_run import collect, record
 from rmaudit.scores.score_store import Store
-from rmaudit.scores.shard_scoring import Work
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
@@ -45,15 +41,9 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What a run left, with a sweep."""
-    store, text = Store(tmp_path / "cache"), PROMPTS["worst"].text
-    scores = np.random.default_rng(1).normal(size=40).astype(np.float32)
-    frame = pd.DataFrame({"token_id": np.arange(40, dtype=np.int32)})
-    frame["token"] = frame["text"] = [f"w{i}" for i in range(40)]
-    key = store.complete(Work({"prompt": text}, frame, lambda which: scores[which], dict)).key
-    finding = but(PASSING, sweeps=(key,))
-    base = tmp_path / "reports"
-    results, made = record([finding], [SPEC], store, base=base, command="pytest", seed=0)
+    """What a run left."""
+    store, base = Store(tmp_path / "cache"), tmp_path / "reports"
+    results, made = record([PASSING], [SPEC], store, base=base, command="pytest", seed=0)
     writers.write(results, made)
     return made
 
@@ -199,17 +189,6 @@ def test_replay_on_another_day(tmp_path: Path) -> None:
     assert codes == [0, 1]
 
 
-def test_replay_counts_what_is_missing(tmp_path: Path) -> None:
-    """A gate that was not measured establishes nothing, and does not block."""
-    skipped = but(PASSING, prompt="best", verdict=Verdict.SKIPPED, estimate=None)
-    path, policy = written(tmp_path / "results.json", PASSING, skipped), tmp_path / "models.yaml"
-    policy.write_text("models: {toy: {source: ./x, default: true}}")
-    named = ["replay", path, "--policy", policy]
-
-    assert run(*named).exit_code == 2
-    assert "blocks: not run" not in run(*named).stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -281,15 +260,6 @@ def test_one_model_is_compared_with_another_one_of_a_file(tmp_path: Path) -> Non
 
     assert [(each["old"], each["new"]) for each in told["models"]] == [(name, name)]
     assert f"no model 'tuned' in the new file; name one of: {name}" in wrong.stderr
-
-
-def test_compare_shows_sweeps(folder: Path) -> None:
-    """Of the scores in both files."""
-    path = folder / "results.json"
-
-    told = run("compare", path, path).stdout
-
-    assert "sweep worst: 40 tokens paired by token id, Kendall's tau-b +1.00" in told
 
 
 @pytest.mark.parametrize(

@@ -82,18 +82,6 @@ def test_models_says_what_a_server_is(served: Served) -> None:
     assert "gives no logits" in wrong.stdout
 
 
-def test_a_search_of_a_server_needs_no_gradient(served: Served) -> None:
-    """An exhaustive one is made; GCG says what to do."""
-    command = ["search", "house", "--prompt", "best", "--length", "1", "--cache", "cache"]
-    made = run(*command, "--budget", "32", "--method", "exhaustive", "--json")
-    gcg = run(*command, "--budget", "32", "--method", "gcg")
-
-    assert made.exit_code == 0, made.output
-    assert json.loads(made.stdout)[0]["evaluations"] == 32
-    assert gcg.exit_code == 3
-    assert "no gradient here (a server gives rewards" in gcg.stderr
-
-
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written to the user's cache."""
@@ -144,20 +132,6 @@ def test_doctor_compares_half_precision_with_float32(tmp_path: Path, kind: str) 
     assert lines[0].startswith("R-Toy-8B-v0.2: bfloat16 on cpu, path '")
     assert re.fullmatch(rf"  float32 against bfloat16 +16 +{NUMBER} +{NUMBER}", lines[7])
     assert max(map(len, lines)) <= 100
-
-
-def test_doctor_tells_notes(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as float32 weights that do not fit."""
-
-    def full(*_: object) -> None:
-        raise MemoryError("9 bytes")
-
-    monkeypatch.setattr("rmaudit.models.checkpoint_doctor.rewards_in_dtype", full)
-
-    result = run("doctor", str(toy), "--answers", "8", "--dtype", "bfloat16")
-
-    assert "\n  not compared with float32: 9 bytes\n" in result.stdout
-    assert result.exit_code == 0
 
 
 def test_doctor_says_what_is_not_exact(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,18 +47,23 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "names"),
+    ("pattern", "found"),
     [
-        ("N-Gem", ["N-Gem"]),
-        ("N-*", ["N-Lla", "N-Gem"]),
-        ("*", ["N-Lla", "N-Gem", "S-Gem"]),
-        ("?-Gem", ["N-Gem", "S-Gem"]),
-        ("[S]-Gem", ["S-Gem"]),
+        ("N-Gem", [("N-Gem", "a/c")]),  # though there is a folder of this name
+        ("N-*", [("N-Lla", "a/b"), ("N-Gem", "a/c")]),
+        ("?-Gem", [("N-Gem", "a/c"), ("S-Gem", "a/d")]),
+        ("[S]-Gem", [("S-Gem", "a/d")]),
+        ("a/d", [("S-Gem", "a/d")]),  # the hub id of an entry means the entry
+        ("some-one/RM-8B_v0.2", [("some-one/RM-8B_v0.2", "some-one/RM-8B_v0.2")]),
     ],
 )
-def test_names_and_globs_find_models(three: Registry, pattern: str, names: list[str]) -> None:
+def test_names_globs_and_hub_ids_find_models(
+    three: Registry, inside: Path, pattern: str, found: list[tuple[str, str]]
+) -> None:
     """A name finds its model; a glob finds all that it matches, in the order of the file."""
-    assert resolve(three, pattern) == [three.models[name] for name in names]
+    checkpoint(inside / "N-Gem")
+
+    assert [(spec.name, spec.source) for spec in resolve(three, pattern)] == found
 
 
 def checkpoint(folder: Path, marker: str = "config.json") -> Path:
@@ -124,23 +129,6 @@ def test_the_current_folder_has_its_own_name(
     assert resolve(three, ".") == [ModelSpec("run", str(inside / "run"))]
 
 
-def test_a_hub_id_is_a_model(three: Registry, inside: Path) -> None:
-    """An id `owner/name` that is no path is taken from the hub, under the whole id."""
-    assert resolve(three, "some-one/RM-8B_v0.2") == [
-        ModelSpec("some-one/RM-8B_v0.2", "some-one/RM-8B_v0.2")
-    ]
-
-
-def test_the_hub_id_of_an_entry_means_the_entry(inside: Path) -> None:
-    """It keeps the pinned commit and all else that the registry says of it."""
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    entry = f"  A: {{source: owner/name, revision: {commit}, default: true}}\n"
-
-    (found,) = resolve(registry(inside, f"models:\n{entry}"), "owner/name")
-
-    assert found == ModelSpec("A", "owner/name", revision=commit, default=True)
-
-
 def test_a_hub_id_of_two_entries_is_refused(inside: Path) -> None:
     """Both are named: which of their waivers should hold is not known. By name each is found."""
     entries = "A: {source: owner/name, default: true}, B: {source: owner/name, dtype: float32}"
@@ -169,13 +157,6 @@ def test_the_own_entry_of_a_hub_id_goes_before_the_one_that_rmaudit_brings(insid
     assert found.name == "A"
 
 
-def test_a_name_hides_a_folder(three: Registry, inside: Path) -> None:
-    """A folder that is called like a model of the registry does not stand in for it."""
-    checkpoint(inside / "N-Gem")
-
-    assert resolve(three, "N-Gem") == [three.models["N-Gem"]]
-
-
 @pytest.mark.parametrize("steps", [(500,), (1000, 500), (99, 1000, 500)])
 def test_an_output_folder_names_its_newest_checkpoint(
     three: Registry, inside: Path, steps: tuple[int, ...]
@@ -195,16 +176,13 @@ def test_an_output_folder_names_its_newest_checkpoint(
 @pytest.mark.parametrize(
     ("pattern", "named"),
     [
-        ("n-gem", "models.yaml: unknown model 'n-gem'|did you mean 'N-Gem'?|N-Lla, N-Gem, S-Gem"),
         ("gpt", "unknown model 'gpt'; known: N-Lla, N-Gem, S-Gem; |'owner/name'"),
         ("", "unknown model ''"),
         ("a/b/c", "'a/b/c': there is no such folder"),
         ("x" * 5000, "unknown model 'xxx|(5,000 characters)"),
         ("a/" + "x" * 5000, "unknown model 'a/xxx"),
         ("a\0b", r"unknown model 'a\x00b'"),
-        ("X-*", "models.yaml: no model matches 'X-*'|known: N-Lla, N-Gem, S-Gem"),
         ("n-*", "no model matches 'n-*'"),
-        (".", "'.'|no config.json (or adapter_config.json)|save_pretrained"),
         ("models.yaml", "'models.yaml'|no config.json"),
     ],
 )
@@ -288,18 +266,9 @@ def test_a_glob_means_the_files_own_models(inside: Path) -> None:
 # Which file is read
 
 
-def test_the_current_directorys_file_comes_first(inside: Path) -> None:
-    """A team's own models.yaml is used where pytest is started beside it."""
-    (inside / "models.yaml").touch()
-
-    assert default_path() == Path("models.yaml")
-
-
 @pytest.mark.parametrize("place", ["pkg/models.yaml", "models.yaml"])
-def test_otherwise_the_bundled_file_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    """Without one, it is the file in the package (a wheel) or one folder up (a checkout)."""
+def test_which_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """The current directory's; else that of the package (a wheel) or a folder up (a checkout)."""
     (tmp_path / "pkg").mkdir()
     (tmp_path / "work").mkdir()
     (tmp_path / place).touch()
@@ -308,6 +277,8 @@ def test_otherwise_the_bundled_file_is_read(
     monkeypatch.chdir(tmp_path / "work")
 
     assert default_path() == tmp_path / place
+    Path("models.yaml").touch()
+    assert default_path() == Path("models.yaml")
 
 
 # The bundled file

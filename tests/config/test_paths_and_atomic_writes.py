@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from rmaudit.config.paths_and_atomic_writes import in_place_of
-
-
-@pytest.fixture
-def umask() -> Iterator[None]:
-    """Files may be written by the group, as where a cache is shared."""
-    before = os.umask(0o002)
-    yield
-    os.umask(before)
 
 
 def test_writers_that_overlap_each_write_a_file_of_their_own(tmp_path: Path) -> None:
@@ -66,11 +57,14 @@ def test_what_killed_processes_left_goes_after_a_day(tmp_path: Path) -> None:
     assert left == {names[0], *names[2:], "file"}
 
 
-@pytest.mark.usefixtures("umask")
 def test_others_may_read_it_as_the_umask_says(tmp_path: Path) -> None:
     """A cache is shared between users."""
-    with in_place_of(tmp_path / "file") as own:
-        own.write_text("")
+    before = os.umask(0o002)
+    try:
+        with in_place_of(tmp_path / "file") as own:
+            own.write_text("")
+    finally:
+        os.umask(before)
 
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o664
 

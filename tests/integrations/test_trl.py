@@ -138,9 +138,8 @@ def gain(trainer: RewardTrainer) -> float:
     model: Any = trainer.model.eval()
 
     def reward(word: str) -> float:
-        turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": word}]
-        ids = tokenizer.apply_chat_template(turns, tokenize=True, return_dict=False)
-        value: float = model(input_ids=torch.tensor([ids])).logits.item()
+        ids = torch.tensor([whole(tokenizer, prompt, word)])
+        value: float = model(input_ids=ids).logits.item()
         return value
 
     return float(np.mean([reward(good) - reward(bad) for good, bad in zip(GOOD, BAD, strict=True)]))

@@ -22,13 +22,6 @@ def test_long(rewards):
 """
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch, mirror: Path) -> None:
-    """A vocabulary of few words."""
-    few = thinned(nulls.vocabulary(), 200)
-    monkeypatch.setattr(nulls, "vocabulary", lambda: few)
-
-
 def told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *given: str
 ) -> tuple[int, str]:
@@ -39,11 +32,13 @@ def told(
 
 def test_what_slips_through_is_told(
     tmp_path: Path,
-    small: None,
+    mirror: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A line a prompt, and exit 1; the same as JSON, and as a page."""
+    """Of few words a line a prompt, and exit 1; the same as JSON, and as a page."""
+    few = thinned(nulls.vocabulary(), 200)
+    monkeypatch.setattr(nulls, "vocabulary", lambda: few)
     (tmp_path / "test_long.py").write_text(AUDIT.format(stops=["long words", "short words"]))
 
     code, said = told(monkeypatch, capsys, str(tmp_path))

@@ -33,11 +33,11 @@ def test_a_declaration_holds_what_was_said() -> None:
     """All that `@audit` is given is kept in order, the prompts looked up; nothing is wrapped."""
     said = {"words": ["love", "lexicon:labmt"], "limits": ["One.", "Two."], "severity": "info"}
 
-    def test_positive_skew() -> None: ...
+    def test_test_skew() -> None: ...
 
-    assert declare(**said)(test_positive_skew) is test_positive_skew
-    assert declared(test_positive_skew) == Declaration(
-        name="positive_skew",
+    assert declare(**said)(test_test_skew) is test_test_skew
+    assert declared(test_test_skew) == Declaration(
+        name="test_skew",
         claim="It is so.",
         source="Somebody 2025",
         prompts=(PROMPTS["worst"], PROMPTS["best"]),
@@ -46,7 +46,7 @@ def test_a_declaration_holds_what_was_said() -> None:
         words=("love", "lexicon:labmt"),
         limits=("One.", "Two."),
         severity=Severity.INFO,
-        title="Positive skew",
+        title="Test skew",
         brief="It is so.",
     )
 
@@ -73,19 +73,19 @@ def test_what_people_read_travels_in_the_claim() -> None:
     """Without a title it is the function's name; without a question or a harm there is none."""
     flaw = Flaw("identity", 1.2, "identity terms low")
 
-    @declare(title="Skew", question="Is it so?", harm="It may hurt.", flaws=[flaw])
+    @declare(title="Skew", question="Is it?", harm="It may hurt.", flaws=[flaw], brief="So.")
     def test_named() -> None: ...
 
     @declare()
     def test_value_tilt() -> None: ...
 
-    def claimed(function: object) -> tuple[str, str, str]:
+    def claimed(function: object) -> tuple[str, ...]:
         found = declared(function)
         claim = found.claimed(model="M", model_source="", prompt="best", nodeid="")
-        return claim.title, claim.question, claim.harm
+        return claim.text, claim.title, claim.question, claim.harm
 
-    assert claimed(test_named) == ("Skew", "Is it so?", "It may hurt.")
-    assert claimed(test_value_tilt) == ("Value tilt", "", "")
+    assert claimed(test_named) == ("It is so.", "Skew", "Is it?", "It may hurt.")
+    assert claimed(test_value_tilt) == ("It is so.", "Value tilt", "", "")
     assert getattr(declared(test_named), "flaws", ()) == (flaw,)
 
 
@@ -96,20 +96,6 @@ def test_a_joint_audit_runs_once_over_its_prompts() -> None:
     worst, best = PROMPTS["worst"], PROMPTS["best"]
     assert together.runs == [(worst, best)]
     assert apart.runs == [(worst,), (best,)]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("test_skew", "skew"), ("skew", "skew"), ("test_test_skew", "test_skew")],
-)
-def test_the_audit_is_named_after_the_function(name: str, expected: str) -> None:
-    """One leading `test_` is left out, nothing else."""
-
-    def function() -> None: ...
-
-    function.__name__ = name
-
-    assert declared(declare()(function)).name == expected
 
 
 def test_a_name_of_a_prompt_is_looked_up_where_the_declaration_is_read() -> None:

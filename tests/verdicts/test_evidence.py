@@ -22,37 +22,26 @@ from rmaudit.verdicts.evidence import Evidence
 
 @dataclass(frozen=True)
 class Mine(Evidence):
-    kind: Literal["{kind}"] = "{kind}"
+    kind: Literal["of two files"] = "of two files"
 """
 
 
-def loaded(monkeypatch: pytest.MonkeyPatch, path: Path, kind: str) -> type[Evidence]:
-    """The class of a file, after it was loaded as pytest loads one."""
-    module = ModuleType(path.stem)
-    module.__file__ = str(path)
-    monkeypatch.setitem(sys.modules, path.stem, module)
-    exec(CODE.format(kind=kind), vars(module))  # noqa: S102  (a file of a test)
-    mine: type[Evidence] = vars(module)["Mine"]
-    return mine
-
-
 def test_two_files_cannot_define_one_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The error names both; a file that is loaded again redefines its own."""
-    for _ in range(2):
-        loaded(monkeypatch, tmp_path / "first.py", "of two files")
+    """The error names both; a file may be loaded again, and one that is gone leaves its kind."""
 
+    def load(name: str) -> None:
+        """As pytest loads a file."""
+        module = ModuleType(name)
+        module.__file__ = str(tmp_path / f"{name}.py")
+        monkeypatch.setitem(sys.modules, name, module)
+        exec(CODE, vars(module))  # noqa: S102  (a file of a test)
+
+    load("first")
+    load("first")
     with pytest.raises(TypeError, match=r"of two files.*first\.py: Mine and .*second\.py: Mine"):
-        loaded(monkeypatch, tmp_path / "second.py", "of two files")
-
-
-def test_a_file_that_is_gone_leaves_its_kind(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """As of a run in the same process before."""
-    loaded(monkeypatch, tmp_path / "before.py", "of a run before")
-    monkeypatch.delitem(sys.modules, "before")
-
-    assert loaded(monkeypatch, tmp_path / "after.py", "of a run before")
+        load("second")
+    monkeypatch.delitem(sys.modules, "first")
+    load("second")
 
 
 def test_evidence_without_a_kind_is_refused() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, refuse_unknown, rule_for
+from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, refuse_unknown, rule_for
 
 AUDITS = {"skew": ["greatest", "best"], "funnel": ["best+worst"]}
 
@@ -28,11 +28,6 @@ def test_an_entry_is_found_by_audit_or_audit_and_prompt(
 ) -> None:
     """That of the audit under this prompt goes before that of the audit."""
     assert rule_for(said, "skew", "best") == expected
-
-
-def test_of_a_model_that_is_not_named_nothing_is_said() -> None:
-    """A folder that was audited by its path has the rules for all models only."""
-    assert Policy(models={"A": Rules(known={"skew": "so"})}).of("B", "owner/b", "") == Rules()
 
 
 @pytest.mark.parametrize("audit", ["skew", "skew[best]", "funnel[best+worst]", "gap", "gap[best]"])

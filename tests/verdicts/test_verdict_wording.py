@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict, above
 from rmaudit.verdicts.findings import Control, Finding
@@ -21,7 +19,6 @@ from rmaudit.verdicts.verdict_wording import (
     incompetent,
     reasons,
     tallied,
-    tally,
 )
 from tests.findings import but, found, gap, waived
 from tests.verdicts.test_findings import judged
@@ -31,15 +28,6 @@ HARMLESS = but(found(0.4, 0.6, audit="identity_erasure"), controls=RANDOM)
 WHY = "it may mean indifference: random scores pass it too, and "
 PASSES, UNSURE = found(0.1, 0.3), found(-0.1, 0.1, audit="framing")
 LOST = [gap("no data", audit=audit) for audit in ("elo", "funnel", "gap", "gcg", "skew")]
-
-
-@given(st.lists(st.builds(judged, st.sampled_from(Verdict), blocks=st.booleans())))
-def test_every_finding_is_tallied_once(findings: list[Finding]) -> None:
-    """The counts sum to the number of findings, and their order changes nothing."""
-    counted = tally(findings)
-
-    assert sum(counted.values()) == len(findings)
-    assert list(counted.items()) == list(tally(reversed(findings)).items())
 
 
 def test_a_tally_in_words() -> None:
