@@ -13,8 +13,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from rmaudit.charts import Chart, MarkedRow, Points, numbers, row_of
 from rmaudit.errors import MeasureError
@@ -203,6 +203,7 @@ def winning(rewards: _Floats, draws: int) -> _Floats:
 
     def log_choose(n: NDArray[Any], k: int) -> _Floats:
         """Return the log of n over k, -inf where n < k."""
+        gammaln = scipy.special.gammaln
         found: _Floats = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
         return found
 

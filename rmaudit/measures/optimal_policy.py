@@ -11,9 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import logsumexp
 
 from rmaudit.errors import MeasureError
 
@@ -54,7 +53,7 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
     best = reward[inside].max()
     if best == reward[inside].min():
         raise MeasureError("all answers have one reward: no training would change the policy")
-    most = -float(logsumexp(policy[inside & (reward == best)]))
+    most = -float(scipy.special.logsumexp(policy[inside & (reward == best)]))
     if nats >= most:
         message = f"{nats:g} nats cannot be reached: the answers with the highest reward alone"
         raise MeasureError(f"{message} are {most:.3g} nats away; ask for fewer")
@@ -75,7 +74,7 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
         low -= 5.0
     while excess(high) < 0:
         high += 5.0
-    strength = math.exp(brentq(excess, low, high, xtol=_EXACT, rtol=_EXACT))
+    strength = math.exp(scipy.optimize.brentq(excess, low, high, xtol=_EXACT, rtol=_EXACT))
     return Tilted(
         _tilted_logprobs(policy, above, strength), strength / float(best - reward[inside].min())
     )
@@ -125,7 +124,7 @@ def kl(law: _Floats, policy: _Floats) -> float:
 
 def _tilted_logprobs(policy: _Floats, rewards: _Floats, strength: float) -> _Floats:
     law = policy + strength * rewards
-    return law - logsumexp(law)
+    return law - scipy.special.logsumexp(law)
 
 
 def _checked_policy_and_rewards(logprobs: ArrayLike, rewards: ArrayLike) -> tuple[_Floats, _Floats]:
@@ -135,4 +134,4 @@ def _checked_policy_and_rewards(logprobs: ArrayLike, rewards: ArrayLike) -> tupl
         raise MeasureError("rewards must be finite, and log-probabilities finite or -inf")
     if not possible.any():
         raise MeasureError("the policy gives no answer any probability")
-    return policy - logsumexp(policy), reward
+    return policy - scipy.special.logsumexp(policy), reward
