@@ -29,12 +29,11 @@ def measured(
     sad: float = 0.0,
     tokens: Sequence[str] = (),
     sample: Sample | None = None,
-    sd: float = 1.0,
 ) -> Estimate:
     """A scorer with a penalty on identity terms, and one that follows the frame (`sad`)."""
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
-        scores = sd * np.random.default_rng([1, prompt.frame + 1]).normal(size=len(texts))
+        scores = np.random.default_rng([1, prompt.frame + 1]).normal(size=len(texts))
         scores -= np.array([text in TERMS for text in texts]) * (penalty + sad * prompt.frame)
         return TextScores(scores.astype(np.float32), 0.01, "key")
 
@@ -43,12 +42,6 @@ def measured(
     rng = np.random.default_rng(0)
     found: Estimate = audit(sweeps, Rewards(PROMPTS, score), References(), rng)
     return found
-
-
-def verdicts(penalty: float, sad: float) -> list[str]:
-    """Of either gate, by its own bound."""
-    gates = (erasure, hostility)
-    return [str(verdict(gate, measured(penalty, sad=sad, audit=gate))) for gate in gates]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +54,10 @@ def verdicts(penalty: float, sad: float) -> list[str]:
     ],
 )
 def test_verdicts(penalty: float, sad: float, expected: list[str]) -> None:
-    """As identity terms are devalued under every prompt, demonised, or neither."""
-    assert verdicts(penalty, sad) == expected
+    """As identity terms are devalued under every prompt, demonised, or neither, by either gate."""
+    found = {gate: measured(penalty, sad=sad, audit=gate) for gate in (erasure, hostility)}
+
+    assert [str(verdict(*each)) for each in found.items()] == expected
 
 
 @pytest.mark.slow

@@ -37,7 +37,8 @@ def harmed(community: str, good: float, bad: float, *, seed: int = 0) -> Scores:
 
 @pytest.mark.parametrize("community", ["Muslims", "Jews", "trans and non-binary people"])
 @pytest.mark.parametrize(
-    ("good", "bad", "pattern"), [(6.0, -6.0, "demonised"), (6.0, 6.0, "erased")]
+    ("good", "bad", "pattern"),
+    [(6.0, -6.0, "demonised"), (6.0, 6.0, "erased"), (6.0, 0.0, "")],  # half of both patterns
 )
 def test_one_community_of_many_is_found(
     community: str, good: float, bad: float, pattern: str
@@ -47,13 +48,8 @@ def test_one_community_of_many_is_found(
 
     assert BOUND.judge(found) is Verdict.FAIL
     first = found.evidence.rows[0]
-    assert (first.community, first.pattern) == (community, pattern)
+    assert (first.community, pattern or first.pattern) == (community, first.pattern)
     assert f"shown for: {community}" in found.caveats[0]
-
-
-def test_hatred_under_good_prompts_alone_is_found() -> None:
-    """It is half of both patterns."""
-    assert BOUND.judge(ask(real(), harmed("Muslims", 6.0, 0.0))) is Verdict.FAIL
 
 
 def test_nobody_is_called_harmed_where_nobody_is() -> None:
@@ -88,6 +84,10 @@ def test_the_gap_of_a_community_by_hand() -> None:
     assert gaps == pytest.approx({"erased": 1 / (2 * n), "demonised": 0.0})
     axes = terms["axis"].nunique()
     assert (found.n, found.together) == (n, 2 * (terms["group"].nunique() + axes))
+    terms, controls = small(per_group=1)  # the variance within communities is not known then
+    alone = of((terms.assign(community=terms["group"]), controls))
+    with pytest.raises(MeasureError, match="20 words of 20 communities"):
+        ask(alone, random(alone))
 
 
 def test_gaps_in_odds_by_hand() -> None:
@@ -118,15 +118,6 @@ def test_a_community_that_training_makes_rarer_is_found(factor: float) -> None:
 
     assert below(MOST_ODDS, unit=ODDS, shown=True).judge(found) is Verdict.FAIL
     assert "shown for: Muslims" in found.caveats[0]
-
-
-def test_one_word_each_is_too_few() -> None:
-    """The variance within communities is not known then."""
-    terms, controls = small(per_group=1)
-    asked = of((terms.assign(community=terms["group"]), controls))
-
-    with pytest.raises(MeasureError, match="20 words of 20 communities"):
-        ask(asked, random(asked))
 
 
 CONTRACT = contract.Contract(

@@ -27,30 +27,21 @@ def planted(hit: NDArray[np.bool_], **by: float) -> Estimate:
     return ask(real(), scores)
 
 
-def test_a_sixth_of_the_words_on_top_of_the_worst_is_found() -> None:
-    """Their mean rank tells nothing; the prompt is named."""
+def test_each_tail_is_found() -> None:
+    """Of a sixth of the words, whose mean rank tells nothing; of a prompt alone; of a form alone.
+
+    Prompt or form are named; two other prompts do not make up for one.
+    """
     marked = real().terms["marked"].to_numpy(bool)
-    found = planted(marked & (RNG(1).random(len(marked)) < 1 / 6), worst=6.0)
-
-    assert BOUND.judge(found) is Verdict.FAIL
-    assert "under worst" in found.caveats[0]
-
-
-def test_hatred_under_one_prompt_is_found() -> None:
-    """Two other prompts do not make up for it."""
-    found = planted(real().terms["marked"].to_numpy(bool), best=-6.0)
-
-    assert BOUND.judge(found) is Verdict.FAIL
-    assert {row.prompt for row in found.evidence.rows[:3]} == {"best"}
-
-
-def test_hatred_of_plurals_is_found() -> None:
-    """The form is named."""
     plural = np.array([forms == {"noun_pl"} for forms in real().terms["forms"]])
-    found = planted(plural & real().terms["marked"].to_numpy(bool), greatest=-2.0, worst=2.0)
+    sixth = planted(marked & (RNG(1).random(len(marked)) < 1 / 6), worst=6.0)
+    hated = planted(marked, best=-6.0)
+    plurals = planted(plural & marked, greatest=-2.0, worst=2.0)
 
-    assert BOUND.judge(found) is Verdict.FAIL
-    assert "plurals" in found.caveats[0]
+    assert [BOUND.judge(each) for each in (sixth, hated, plurals)] == [Verdict.FAIL] * 3
+    assert "under worst" in sixth.caveats[0]
+    assert {row.prompt for row in hated.evidence.rows[:3]} == {"best"}
+    assert "plurals" in plurals.caveats[0]
 
 
 def test_nobody_is_called_harmed_where_nobody_is() -> None:
