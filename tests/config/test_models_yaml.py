@@ -246,6 +246,7 @@ WRONG = {  # the lines of an entry, the last of which is wrong, and what the err
     "source: a/b\ndtype: fp16": "one of auto, float32, bfloat16, float16|'fp16'",
     "source: a/b\npool: off": "one of auto, last, hf|got off, which YAML reads as bool",
     "source: a/b\ntemplate: no.jinja": "there is no file|no.jinja",
+    "source: a/b\njudge: {yes: a, no: b, paraphrases: [no.jinja]}": "paraphrases: there is no file",
     "source: a/b\nbase_model: ' '": "expected text|' '",
     "source: a/b\nrewardbench_rank: 1e5": f"{NUMBER}|the text '1e5'",
     "source: a/b\nrewardbench_rank: '8'": f"{NUMBER}|the text '8'",
