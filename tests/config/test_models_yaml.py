@@ -238,6 +238,7 @@ WRONG = {  # the lines of an entry, the last of which is wrong, and what the err
     'source: "./a\\ud800b"': "half a character",
     "source: ./loop": "levels of symbolic links",
     "source: a/b\nrevision: main": f"{COMMIT}|'main'",
+    f"source: a/b\nrevision: {HASH[:12]}": COMMIT,
     f"source: a/b\nbase: a/c@{HASH[:12]}": f"'owner/name@COMMIT'|{COMMIT}",
     "source: a/b\npolicy: a/c@main": f"{COMMIT}|'a/c@main'",
     f"source: a/b@{HASH}": f"{SOURCES}|'a/b@",
