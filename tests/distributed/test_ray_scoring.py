@@ -145,10 +145,9 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
         assert words in ran.output
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_what_was_made_and_no_process(
     toy: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -255,6 +254,7 @@ def test_a_run_on_ray_finds_what_a_run_alone_does(cluster: Any, tmp_path: Path) 
     assert contents(found[0].folder / "cache") == contents(found[1].folder / "cache")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_nodes_die_and_nothing_is_lost(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
