@@ -131,7 +131,6 @@ def test_code_written_since_the_start_is_not_known(
         {"prompts": (PROMPTS["worst"],)},
         {"options": RunSettings(Path("other"), RunOptions(seed=1))},
     ],
-    ids=str,
 )
 def test_whatever_decides_is_in_the_key(folder: Path, other: dict[str, Any]) -> None:
     """Another vocabulary, base, seed, or prompt, or anything of the model's own."""
