@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,18 @@ class Letters(RewardModel):
     def __init__(self, *, off: float = 0.0) -> None:
         self.off, self.rendered = off, 0
         self.scored: list[tuple[str, tuple[int, ...]]] = []
+
+    def close(self) -> None:
+        """There are no weights."""
+
+    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> NoReturn:
+        """Sums of letters are searched by no gradient."""
+        raise NotImplementedError
+
+    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:
+        """Nothing is."""
+        del kind, asked
+        return make()
 
     def vocabulary(self) -> Vocabulary:
         """Ids with a gap."""
