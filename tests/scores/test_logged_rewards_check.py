@@ -29,7 +29,7 @@ from tests.models.loaded import retensor
 from tests.scores.lines import written
 from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
 
-ROWS, BATCH = 48, 4
+ROWS, BATCH = 24, 4
 Rewards = np.ndarray[Any, Any]
 
 

@@ -40,7 +40,7 @@ def checked(
     local: Checkpoint | None,
     cache: Path,
     kind: str = "vllm",
-    answers: int = 32,
+    answers: int = 16,
     **entry: str,
 ) -> ServerChecks:
     """The doctor's findings of a server, compared with a checkpoint."""
@@ -184,7 +184,7 @@ class Reader:
     def explained(self, read: Callable[[Any], float], served: Path, cache: Path) -> str:
         """What the doctor says of a server that reads so in place of the model in a folder."""
         here = checkpoint(served, cache=cache, dtype="float32")
-        found = checked(Served(reward=read), here, cache)
+        found = checked(Served(reward=read), here, cache, answers=32)
         assert not found.ok
         return found.notes[1]
 
