@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import gzip
 import json
@@ -23,7 +24,7 @@ from lab.audit_importer import audits_in
 from lab.study.page import spearman
 from rmaudit.config.model_registry import load_registry
 from rmaudit.models import device_placement
-from scripts import audit_pages, llms_txt, published_page, result_pages, same_results
+from scripts import audit_pages, llms_txt, mutants, published_page, result_pages, same_results
 from scripts.try_readme import block, not_printed
 from tests.hollow import GEMMA_2B, GEMMA_27B, LLAMA_3B, LLAMA_8B, LLAMA_70B
 
@@ -236,3 +237,22 @@ def test_the_first_block_of_a_language() -> None:
     page = "a\n```text\nno\n```\n```console\nrun  # now\n\nstop\n```\n```console\nlater\n```\n"
 
     assert block(page, "console") == ["run  # now", "stop"]
+
+
+@pytest.mark.parametrize(("numbers", "more"), [(False, set()), (True, {"LIMIT = 6", "2.6"})])
+def test_mutants_are_what_runs(numbers: bool, more: set[str]) -> None:
+    """Each is a valid module; no types, decorators and texts, and tuned numbers only if asked."""
+    text = (
+        "LIMIT = 5\n"
+        "@lru_cache(maxsize=1)\n"
+        "def judged(x: Literal[1]) -> bool:\n"
+        '    """Compare 1 < 2."""\n'
+        "    return not (x <= 2.0 and x + 1 > 0)\n"
+    )
+    found = list(mutants.mutants_of(Path("m.py"), text, numbers=numbers))
+
+    assert [ast.parse(each.text) for each in found]
+    assert {each.line for each in found} <= {1, 5}
+    expected = {"return (", " < 2.0", " or ", " - 1", " + 2", " >= 0", "> 1"} | more
+    assert all(any(new in each.after for each in found) for new in expected)
+    assert len(found) == len(expected)
