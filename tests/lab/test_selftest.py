@@ -63,6 +63,7 @@ def test_the_same_seeds_give_the_same_outcome(mirror: Path) -> None:
     assert (without.as_stated, stated.as_stated) == (True, True)
 
 
+@pytest.mark.nightly
 @pytest.mark.statistics
 @pytest.mark.parametrize(("audit", "flaw"), FLAWS, ids=lambda each: getattr(each, "trait", each))
 def test_planted_flaws_are_found_and_nothing_else(audit: str, flaw: Flaw, mirror: Path) -> None:

@@ -168,6 +168,7 @@ def bench() -> Iterator[Bench]:
         yield Bench(AUDITS, nulls.vocabulary(), References())
 
 
+@pytest.mark.nightly
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("home", "null"),
@@ -184,6 +185,7 @@ def test_a_gate_stops_the_nulls_that_it_declares_to_stop(home: Home, null: str) 
     assert [f"{f.audit}[{f.prompt}]" for f in found if f.result == "pass"] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("home", "gate"),
@@ -204,6 +206,7 @@ def test_a_gate_fails_a_planted_flaw_and_not_a_sound_scorer(
     assert all(f.result in {"pass", "not decided"} for f in found if f.model == SOUND)
 
 
+@pytest.mark.nightly
 @pytest.mark.statistics
 @pytest.mark.parametrize("home", ["implicit"], indirect=True)
 def test_the_step_in_which_a_bias_came_in_is_found(home: Home, bench: Bench) -> None:
