@@ -101,8 +101,9 @@ def named(by: float, starts: int) -> Estimate:
         return np.array(own) - by * np.array(["Muslim" in text.split() for text in texts])
 
     def find(direction: Direction, prompt: Prompt) -> Any:
+        sign = 1 if direction == "up" else -1
         texts = [PAIRS[start::starts] for start in range(starts)]
-        best = [share[int(score(share).argmin())] for share in texts]
+        best = [share[int((sign * score(share)).argmax())] for share in texts]
         return found(best, list(score(best)), direction=direction, prompt=prompt)
 
     searches = Searches((PROMPTS["best"],), find, lambda n, _: PAIRS[:n])
