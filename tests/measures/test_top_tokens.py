@@ -22,7 +22,7 @@ from rmaudit.measures.top_tokens import (
     UNASKED,
     Listed,
 )
-from rmaudit.measures.worst_share_ratio import UNIT, AtTop, Ratio, worst_ratio
+from rmaudit.measures.worst_share_ratio import UNIT, AtTop, Ratio, Top, worst_ratio
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats
@@ -168,6 +168,19 @@ def test_the_worst_has_the_highest_lower_end() -> None:
 
     assert worst_ratio(ratios) == ("letters", (0.5, 0.8, 1.6))
     assert {worst_ratio(dict(order))[0] for order in permutations(equal.items())} == {"best"}
+
+
+def test_influences_are_what_more_of_a_word_does_to_the_share() -> None:
+    """In parts of what is allowed; words that stand outside of the top have none."""
+    top = Top(np.array([1.0, 1.0, 0.5, 0.0]), np.array([True, False, False, True]), 0.2)
+    words = np.array(["war", "love", "city", "stone"], dtype=object)
+    step = 1e-6 * np.eye(4)
+
+    more = [top._replace(inside=top.inside + each).share for each in step]
+
+    expected = (np.array(more) - top.share) / 1e-6 / top.allowed * top.inside
+    assert sorted(top.parts(words), key=abs)[-3:] == pytest.approx(sorted(expected, key=abs)[-3:])
+    assert sum(top.parts(words)) == pytest.approx(0.0)
 
 
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
