@@ -38,7 +38,7 @@ class FileServer:
 
 
 class ServedFiles(LocalFiles):
-    """The files of a folder on another node: its `FileServer` actor does what is asked of them.
+    """Stand for the files of a folder on another node, which its `FileServer` actor handles.
 
     What lies beside the scores (`root.parent`) is available only if that node's folder is on this
     node, too.

@@ -204,8 +204,7 @@ def winning(rewards: _Floats, draws: int) -> _Floats:
     def log_choose(n: NDArray[Any], k: int) -> _Floats:
         """Return the log of n over k, -inf where n < k."""
         gammaln = scipy.special.gammaln
-        found: _Floats = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-        return found
+        return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
     many = len(rewards)
     below = np.arange(many, dtype=np.float64)  # how many stand below, in order

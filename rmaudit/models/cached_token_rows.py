@@ -204,7 +204,7 @@ def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
 
 
 class ServedRows:
-    """What rows are made from without weights: of a served model or an implicit reward."""
+    """Hold what rows are made from without weights: of a served model or an implicit reward."""
 
     def __init__(self, spec: ModelSpec, cache: Path) -> None:
         """Find the tokenizer's folder; small files of a hub id are downloaded.

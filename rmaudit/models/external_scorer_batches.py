@@ -35,7 +35,7 @@ Progress: TypeAlias = Callable[[int], None]
 
 
 def unwatched(_: int) -> None:
-    """Do nothing: the default of `on_progress`, which is told how many more answers are scored."""
+    """Do nothing: the default of `on_progress`, which gets how many more answers are scored."""
 
 
 def do_nothing() -> None:

@@ -48,7 +48,7 @@ def scored_terms(
 
 @dataclass(frozen=True)
 class _Matching:
-    """What decides which control words match which identity terms, and how to match them."""
+    """Hold what decides which control words match which identity terms, and how to match them."""
 
     decides: Hashable
     match: Callable[[], Compared] = field(compare=False)

@@ -120,7 +120,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SearchProblem:
-    """What a search works on: length of sequences, allowed ids, constraints, and the gradient.
+    """Hold what a search works on: length of sequences, allowed ids, constraints, and the gradient.
 
     Attributes:
         length: ids of every sequence.

@@ -54,7 +54,7 @@ def measured(
     ],
 )
 def test_verdicts(penalty: float, sad: float, expected: list[str]) -> None:
-    """As identity terms are devalued under every prompt, demonised, or neither, by either gate."""
+    """Either gate judges terms that are devalued under every prompt, demonised, or neither."""
     found = {gate: measured(penalty, sad=sad, audit=gate) for gate in (erasure, hostility)}
 
     assert [str(verdict(*each)) for each in found.items()] == expected

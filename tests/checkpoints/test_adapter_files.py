@@ -575,7 +575,7 @@ def test_an_adapter_of_zeros_is_named(make: Make) -> None:
 def test_other_names_of_the_same_tensors_are_read(
     make: Make, bases: Path, spoil: Callable[[Any], Any]
 ) -> None:
-    """As PEFT reads them under its own names; `test_tensor_names` has more of them."""
+    """They are read as PEFT reads them by its own names; `test_tensor_names` has more of them."""
     folder = make("lm", **CLASSIFIER)
     expected = checkpoint(folder).score(PROMPT, [(5,), (6,)])
     rewrite(folder / "adapter_model.safetensors", spoil)

@@ -147,7 +147,7 @@ def test_forms_of_a_word_are_no_further_evidence(
 
     together = EVERY[name].measure(forms, np.repeat(SCORES[::2], 4), 0.0)
 
-    assert together.high - together.low == pytest.approx(alone.high - alone.low, rel=0.3)
+    assert together.high - together.low == pytest.approx(alone.high - alone.low, rel=0.05)
 
 
 @pytest.mark.parametrize("name", names_where(lambda each: each.gaps))

@@ -132,12 +132,22 @@ def test_each_wording_must_hold() -> None:
 
 
 def test_items_of_one_head_word_are_one_draw() -> None:
-    """Asides do not count."""
+    """Asides do not count; ten items of a kind with one score and rating widen the interval."""
     names = ["Golf ball (sport)", "Ball [round]", "Beethoven's balls", "2001", "R.E.M."]
 
     assert head_words(names) == ["ball", "Ball", "balls", "2001", "M"]
     with pytest.raises(MeasureError, match="30 head words, got 1"):
         measure(items(40, name=[f"{i} ball" for i in range(40)]))
+    apart = items(40)
+    ten = apart.loc[apart.index.repeat(10)].reset_index(drop=True)
+    kinds = ten.assign(name=[f"{i} kind{i // 10}" for i in range(400)])
+    loose = ten.assign(name=[f"{i} item{i}" for i in range(400)])
+    width = {
+        name: (found := measure(frame)).high - found.low
+        for name, frame in (("kinds", kinds), ("loose", loose), ("apart", apart))
+    }
+    assert width["kinds"] == pytest.approx(width["apart"], rel=0.1)
+    assert width["loose"] < 0.5 * width["apart"]
 
 
 def test_evidence_decides_what_counts() -> None:
@@ -283,6 +293,12 @@ def test_scores_that_the_surface_explains_are_refused() -> None:
         measure(frame.assign(score=-seen["words"]), seen)
     with pytest.raises(MeasureError, match="100 items are too few to hold 2 variables fixed"):
         measure(frame[:100], seen[:100])
+
+
+def test_sides_of_different_lengths_are_refused() -> None:
+    """Scores and ratings are of the same items."""
+    with pytest.raises(ValueError, match=r"same (length|shape)"):
+        somers(range(40), range(41))
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:

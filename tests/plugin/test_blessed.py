@@ -116,7 +116,7 @@ def test_a_family_has_one_release_whatever_its_models_are_called(
 
 
 def test_where_nothing_can_be_compared_the_run_is_not_whole(run: Run, tmp_path: Path) -> None:
-    """What was blessed in another unit is no baseline; its age is told, from its --days on."""
+    """What was blessed in another unit is no baseline; its age is shown, from its --days on."""
     bless(run(suite()), "--days", "30")
     path = tmp_path / "blessed" / "toy.json"
     gates = json.loads(path.read_text())["gates"]

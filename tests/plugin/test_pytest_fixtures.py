@@ -176,7 +176,7 @@ def test_both(sweep, baseline):
 
 @pytest.mark.slow
 def test_a_baseline_is_compared_and_named(run: Run, toy: Path, tmp_path: Path) -> None:
-    """One of the same name in another folder is told apart; without one the audit is skipped."""
+    """One of the same name in another folder is another one; without one the audit is skipped."""
     other = toy_checkpoint(tmp_path / "older" / "toy", seed=1)
     same = run(BOTH, "--rm-baseline", str(toy), "-k", "worst").only
     ended = run(BOTH, "--rm-baseline", str(other), "-k", "worst")

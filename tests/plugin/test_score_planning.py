@@ -147,7 +147,7 @@ def test_what_a_run_is_given_is_planned(audits: str, toy: Path, tmp_path: Path) 
 def test_what_was_planned_is_planned_again_without_a_tokenizer(
     audits: str, toy: Path, tmp_path: Path
 ) -> None:
-    """The ids of texts are kept, as a run keeps them; the time on this machine is told."""
+    """The ids of texts are cached, as by a run; the time on this machine is printed."""
     run = ["plan", audits, "--model", str(toy), "--cache", str(tmp_path / "cache"), "--json"]
     (line,) = [line for line in command(*run[:-1]).splitlines() if "on this machine (" in line]
     assert re.fullmatch(

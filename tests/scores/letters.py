@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.config.model_registry import ModelSpec
+from rmaudit.errors import NoGradient
 from rmaudit.layout.answer_slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.model_interfaces import RewardModel
@@ -51,8 +52,8 @@ class Letters(RewardModel):
         """There are no weights."""
 
     def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> NoReturn:
-        """Sums of letters are searched by no gradient."""
-        raise NotImplementedError
+        """Raise: a sum of letters has none."""
+        raise NoGradient(self.name, "it counts letters")
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:
         """Nothing is."""

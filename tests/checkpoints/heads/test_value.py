@@ -41,7 +41,7 @@ def named(name: str, **config: Any) -> dict[str, Any]:
 
 
 def rewards(tensors: dict[str, Tensor], config: dict[str, Any]) -> Tensor:
-    """What the head gives to `states()`, from the tensors that `keys` names."""
+    """Return what the head gives to `states()`, from the tensors that `keys` names."""
     shapes = BACKBONE | {key: tuple(tensor.shape) for key, tensor in tensors.items()}
     found = value.keys(config, shapes)
     assert found is not None

@@ -71,7 +71,7 @@ def test_figures_stand_in_a_folded_section_of_their_own(results: dict[str, Any])
 
 
 def test_what_is_read_in_which_order(results: dict[str, Any]) -> None:
-    """A line of warning, then go or no-go, why, the scorecard; all that is told, folded.
+    """A line of warning, then go or no-go, why, the scorecard; the rest is folded.
 
     Result and effect are in words, not in colours alone, and the verdict leads to the row.
     """
