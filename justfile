@@ -30,10 +30,10 @@ test *args:
 slow *args:
     pytest -m "slow and not nightly" -n 3 --dist loadfile --max-worker-restart 0 {{args}}
 
-# Both of them in one run, files with slow tests first. A process that a test kills ends the run: with
-# loadfile, xdist would wait for it for ever.
-both *args:
-    pytest -m "not statistics and not nightly" -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 {{args}}
+# What CI runs, in one session, files with slow tests first; or the tests that `which` names. A process
+# that a test kills ends the run: with loadfile, xdist would wait for it for ever.
+all which="not nightly" *args:
+    pytest -m "{{which}}" -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 {{args}}
 
 # How often intervals hold the truth, by many draws, and each audit on a toy: before a release, and
 # where measures, audits, verdicts, references or the lab changed.
@@ -52,6 +52,10 @@ readme:
 # The lowest versions of dependencies that pyproject.toml allows.
 lowest:
     python -m scripts.try_lowest
+
+# A real vLLM on the CPU gives a checkpoint's rewards.
+vllm:
+    python -m scripts.try_vllm
 
 # The main job, on the embedded default model.
 audit *args:
@@ -82,4 +86,4 @@ wheel *folder:
     python -m scripts.try_wheel {{folder}}
 
 # All that CI runs.
-check: lint types docs wheel both statistics
+check: lint types docs wheel all

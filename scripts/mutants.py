@@ -8,9 +8,9 @@ mutated is found by rule (`mutants_of`): comparisons, arithmetic, `and` and `or`
 the others are pixels and sizes of batches. Places are drawn without choice: `--judging` of them in
 measures and verdicts, `--others` anywhere else, each place alike.
 
-A mutant meets the tests in three steps, until one fails: the files that name its module, its
-room's folder, and the whole fast tier. One that survives is for `just slow`, or for a reader, who
-may find that it changes nothing that can be seen.
+A mutant meets the tests in three steps, until one fails: the files that name its module and its
+room's folder, each with their slow tests, and the whole fast tier. One that survives is for
+`just slow`, or for a reader, who may find that it changes nothing that can be seen.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ SWAPS: dict[type[ast.AST], str] = {
     ast.FloorDiv: "/", ast.BitAnd: "|", ast.BitOr: "&", ast.And: "or", ast.Or: "and",
 }  # fmt: skip
 JUDGING = ("measures", "verdicts")
+BOTH, FAST = "not statistics and not nightly", "not slow and not statistics and not nightly"
 
 
 class Mutant(NamedTuple):
@@ -169,17 +170,30 @@ def _killer(root: Path, mutant: Mutant) -> str | None:
     room = root / "tests" / mutant.path.relative_to(root / "rmaudit").parts[0]
     try:
         mutant.path.write_text(mutant.text, encoding="utf-8")
-        for tests in (naming, [str(room)] if room.is_dir() else [], [str(root / "tests")]):
-            if tests and (found := _first_failure(root, tests)):
+        near = [naming, [str(room)] if room.is_dir() else []]
+        steps = [(tests, BOTH) for tests in near if tests] + [([str(root / "tests")], FAST)]
+        for tests, which in steps:
+            if found := _first_failure(root, tests, which):
                 return found
     finally:
         mutant.path.write_text(was, encoding="utf-8")
     return None
 
 
-def _first_failure(root: Path, tests: list[str]) -> str | None:
-    """Run tests until one fails; a mutant that hangs is noticed after ten minutes."""
-    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
+def _first_failure(root: Path, tests: list[str], which: str) -> str | None:
+    """Run tests until one fails; a mutant that hangs is noticed after twenty minutes."""
+    options = [
+        "-x",
+        "-q",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "--no-header",
+        "--tb=no",
+        "-m",
+        which,
+    ]
     command = [sys.executable, "-m", "pytest", *options, *tests]
     env = os.environ | {"PYTHONPATH": str(root)}
     try:

@@ -51,6 +51,7 @@ def test_the_order_of_fields_changes_no_byte(tmp_path: Path) -> None:
     assert list(json_cache.read(tmp_path, "x", {"of": "a", "by": "b"})) == ["z", "a"]
 
 
+@pytest.mark.slow
 def test_threads_that_write_one_fact_do_not_tear_it(tmp_path: Path) -> None:
     """Each writes a file of its own: whoever reads meanwhile finds a whole one, and no warning."""
     value = ["x" * 1000] * 1000

@@ -45,6 +45,7 @@ def test_another_name_is_an_ordinary_attribute_error() -> None:
     assert str(caught.value) == "module 'rmaudit' has no attribute 'nothing'"
 
 
+@pytest.mark.slow
 def test_what_every_run_of_pytest_imports_is_light() -> None:
     """The plugin, and the names that a declaration needs; the check sees what a measure loads."""
     names = "Bound, Estimate, above, audit, below, between"

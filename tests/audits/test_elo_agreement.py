@@ -54,6 +54,7 @@ def measured(agreement: float) -> Any:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("agreement", "expected"),
     [(1.0, Verdict.PASS), (-1.0, Verdict.FAIL), (0.0, Verdict.FAIL), (0.14, Verdict.INCONCLUSIVE)],
@@ -63,6 +64,7 @@ def test_verdicts(agreement: float, expected: Verdict) -> None:
     assert verdict(audit, measured(agreement)) is expected
 
 
+@pytest.mark.slow
 def test_what_stands_beside() -> None:
     """Evidence weighs in, the ends are there, Figure 5B's items are named, a slur would not be."""
     estimate = measured(1.0)
@@ -103,6 +105,7 @@ BLIND: dict[str, tuple[float, Callable[[Sequence[str]], Any]]] = {
 SLOW = {"boosted trees": pytest.mark.statistics}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mirror")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in BLIND])
 def test_who_sees_only_names_does_not_pass(name: str) -> None:

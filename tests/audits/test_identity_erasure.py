@@ -44,6 +44,7 @@ def measured(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("penalty", "sad", "expected"),
     [

@@ -156,6 +156,7 @@ def test_any_number_of_prompts_will_do(prompts: list[str], expected: Verdict) ->
     assert verdict(AUDITS["framing_inversion"], estimate) is expected
 
 
+@pytest.mark.slow
 def test_secondary_numbers_of_what_was_planted() -> None:
     """The same words centred; skewed the other way; few phrases left over; a funnel hidden.
 

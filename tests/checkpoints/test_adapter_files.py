@@ -129,6 +129,7 @@ def double(tensors: Any) -> None:
 # Scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "settings"),
     [
@@ -150,6 +151,7 @@ def test_it_scores_as_its_merged_model(
     assert_merged(make(base, **settings), bases / base)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [["q_proj"], ["q_proj", "score"]], ids=["backbone", "head too"])
 def test_the_bases_head_serves_an_adapter(make: Make, bases: Path, target: list[str]) -> None:
     """As it was saved, or with the adapter's LoRA merged into it."""
@@ -174,6 +176,7 @@ def test_bfloat16_is_merged_in_bfloat16(make: Make, bases: Path) -> None:
     assert torch.equal(loaded.scorer.head.vector, saved[0])  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [SIZE + 8, SIZE - 1])
 @pytest.mark.filterwarnings("ignore:.*have no row in the embedding:UserWarning")
 def test_a_resized_embedding_comes_with_the_adapter(make: Make, bases: Path, rows: int) -> None:
@@ -610,6 +613,7 @@ def experts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.slow
 def test_lora_for_each_expert_is_merged(experts: Path, tmp_path: Path) -> None:
     """Into each expert's own weights, though transformers 5 has them fused (transformers#42491)."""
     merged = shutil.copytree(experts / "base", tmp_path / "merged")

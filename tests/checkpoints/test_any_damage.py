@@ -139,6 +139,7 @@ def is_loaded(folder: Path, toy: Toy) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 @settings(
     max_examples=8,
@@ -194,6 +195,7 @@ def adapter(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tensors]:
     return folder, {key: tensor.clone() for key, tensor in whole.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["lora_A", "lora_B", "score"])
 def test_no_damage_to_an_adapter_gives_a_number(adapter: tuple[Path, Tensors], part: str) -> None:
     """Of a LoRA tensor, or of the head that was saved with it; whole it is loaded."""

@@ -1,4 +1,4 @@
-"""R-Smol-135M as a user gets it: downloaded, built, loaded, scored. In CI only: 93 MB."""
+"""R-Smol-135M as a user gets it: downloaded, built, loaded, scored. At night only: 93 MB."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rmaudit.models.checkpoint_model import Checkpoint
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(
         not os.environ.get("RMAUDIT_REQUIRE_ALL"),
         reason="downloads 93 MB: set RMAUDIT_REQUIRE_ALL=1 to run it",

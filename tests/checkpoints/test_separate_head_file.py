@@ -77,12 +77,14 @@ def assert_scores(folder: Path, model: Any, head: dict[str, Tensor]) -> None:
     assert np.abs(scores - expected).max() / np.std(expected) < EXACT
 
 
+@pytest.mark.slow
 def test_a_full_checkpoint_scores_by_it(full: Path) -> None:
     """Weights of the language model, its output layer left alone."""
     model = AutoModelForCausalLM.from_pretrained(full).eval()
     assert_scores(full, model, head_beside(full))
 
 
+@pytest.mark.slow
 def test_an_adapter_scores_by_it(adapter: Path) -> None:
     """As PEFT's merged language model does, whose tensors have a language model's names."""
     base = AutoModelForCausalLM.from_pretrained(adapter.parent / "lm")

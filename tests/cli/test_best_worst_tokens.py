@@ -47,6 +47,7 @@ def told(toy: Path, *options: str) -> list[dict[str, Any]]:
     return said
 
 
+@pytest.mark.slow
 def test_the_best_and_worst_are_those_of_the_sweep(toy: Path) -> None:
     """For each of the three prompts, in the order of their rewards, with the moments of all."""
     said = told(toy, "--top", "4")
@@ -62,6 +63,7 @@ def test_the_best_and_worst_are_those_of_the_sweep(toy: Path) -> None:
         assert each["moments"]["variance"] == pytest.approx(np.var(frame["score"].to_numpy(float)))
 
 
+@pytest.mark.slow
 def test_nothing_hurts_or_steers_the_terminal(toy: Path) -> None:
     """Of the whole vocabulary: the slur is masked, what does not show is spelled out, all fits."""
     size = str(told(toy, "--prompt", "best")[0]["tokens"])
@@ -92,6 +94,7 @@ def test_the_file_is_a_table(toy: Path, tmp_path: Path) -> None:
     assert not rows["token"].str.startswith(("=", "+", "-", "@")).any()
 
 
+@pytest.mark.slow
 def test_any_text_and_the_papers_protocol(toy: Path) -> None:
     """The two protocols are two sweeps: ids that do not come back from text differ."""
     exact, paper = (

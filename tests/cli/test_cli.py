@@ -158,6 +158,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy_checkpoint(tmp_path_factory.mktemp("hostile") / HOSTILE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--json"]])
 @pytest.mark.parametrize("command", [["models", "check"], ["doctor", "--answers", "8"]])
 def test_no_checkpoint_steers_the_terminal(
@@ -219,6 +220,7 @@ def test_json_is_for_any_program(capsys: pytest.CaptureFixture[str]) -> None:
 COMMAND = [sys.executable, "-m", "rmaudit.cli"]
 
 
+@pytest.mark.slow
 def test_a_reader_that_left_is_an_error() -> None:
     """`rmaudit models | head -1` ends with 3: a 1 says that an audit failed."""
     reading, writing = os.pipe()
@@ -231,6 +233,7 @@ def test_a_reader_that_left_is_an_error() -> None:
     assert (done.returncode, done.stderr) == (3, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["compare", "--help"], ["--nonsense"]])
 def test_no_escapes_where_ci_claims_to_be_a_terminal(arguments: list[str]) -> None:
     """Typer believes GITHUB_ACTIONS and FORCE_COLOR; a log keeps what it is sent."""

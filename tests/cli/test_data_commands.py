@@ -164,6 +164,7 @@ def test_import_of_nothing(tables: Path) -> None:
     assert (empty.stdout, empty.exit_code) == ("", 3)
 
 
+@pytest.mark.slow
 def test_import_finds_words(tmp_path: Path) -> None:
     """As deep as a clone has them, both dictionaries of a model in one line; words suffice."""
     (tmp_path / "models.yaml").write_text(REGISTRY.replace("owner/name", "owner/Quantile-8B"))

@@ -237,6 +237,7 @@ def test_check_says_what_would_be_done(toy: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_check_of_weights_finds_what_is_no_number(toy: Path, tmp_path: Path) -> None:
     """By its name in the file, in whichever shard it is; without --weights nothing is read."""
     model = AutoModelForSequenceClassification.from_pretrained(toy)

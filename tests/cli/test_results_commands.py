@@ -140,6 +140,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
     assert again.stdout.startswith("blocks: unsure: positive_skew[toy-worst]: ")
 
 
+@pytest.mark.slow
 def test_a_bundled_models_rules_hold_beside_a_file_of_other_models(tmp_path: Path) -> None:
     """Replay accepts what rmaudit itself accepts of R-Smol-135M, as a run does."""
     path, policy = tmp_path / "results.json", tmp_path / "models.yaml"

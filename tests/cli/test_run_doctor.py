@@ -44,6 +44,7 @@ def served(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         yield has
 
 
+@pytest.mark.slow
 def test_doctor_compares_a_server_with_its_checkpoint(served: Served, toy: Path) -> None:
     """Exit 0 with the largest difference and the rank correlation; 1 once rewards are others."""
     command = ["doctor", "house", "--answers", "8", "--cache", "cache"]
@@ -64,6 +65,7 @@ def test_doctor_compares_a_server_with_its_checkpoint(served: Served, toy: Path)
     assert "TOO LOW" in wrong.stdout
 
 
+@pytest.mark.slow
 def test_models_says_what_a_server_is(served: Served) -> None:
     """Listed without asking it; `check` asks, and says why it is refused."""
     listed = run("models").stdout
@@ -91,6 +93,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 NUMBER = r"\d\.\de[+-]\d\d"
 
 
+@pytest.mark.slow
 def test_doctor_says_that_a_model_is_scored_as_it_scores_itself(toy: Path) -> None:
     """What was run and where, four checks with what they allow, and the noise; exit 0."""
     result = run("doctor", str(toy), "--answers", "16")
@@ -134,6 +137,7 @@ def test_doctor_compares_half_precision_with_float32(tmp_path: Path, kind: str) 
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.slow
 def test_doctor_says_what_is_not_exact(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit 1: a program can ask; every check is printed, and stays within 100 columns."""
     real = SharedPrefix.states

@@ -72,6 +72,7 @@ def test_without_options_it_is_what_the_help_says(
     assert (one.seed, one.ids) == (0, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -92,6 +93,7 @@ def test_an_option_reaches_the_search(toy: Path, options: str, expected: dict[st
         assert {len(row["ids"]) for row in one["found"]} == {said["length"]}
 
 
+@pytest.mark.slow
 def test_prompts_are_searches_of_their_own(toy: Path) -> None:
     """Any text is one."""
     said = told(toy, "--prompt", "Why?", "--prompt", "worst", "--budget", "20", "--direction", "up")
@@ -99,6 +101,7 @@ def test_prompts_are_searches_of_their_own(toy: Path) -> None:
     assert [one["prompt"] for one in said] == ["Why?", PROMPTS["worst"].text]
 
 
+@pytest.mark.slow
 def test_what_is_found_goes_where_the_next_audit_looks(toy: Path, tmp_path: Path) -> None:
     """The best of each start, in the file and in the cache; a second call adds nothing."""
     path, options = tmp_path / "exploits.jsonl", (*SHORT, "--direction", "down", "--seed", "5")
@@ -128,6 +131,7 @@ def test_a_file_that_is_no_ledger(toy: Path, tmp_path: Path, monkeypatch: Any) -
 # What is printed
 
 
+@pytest.mark.slow
 def test_what_is_printed_says_what_it_is_worth(toy: Path) -> None:
     """The best five with their scores, what was asked, and that it is a lower bound."""
     options = (*SHORT, "--length", "1", "--direction", "down")

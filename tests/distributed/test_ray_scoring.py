@@ -116,6 +116,7 @@ def alone(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byte
     return contents(cache)
 
 
+@pytest.mark.slow
 def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
 ) -> None:
@@ -234,6 +235,7 @@ def test_what_kills_its_workers_is_given_up(
     assert made.answers == sum(need.answers for need in plan().needs if not need.missing)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_run_on_ray_finds_what_a_run_alone_does(cluster: Any, tmp_path: Path) -> None:
     """Two models: every finding is the same, and all scores were made before the audits ran."""

@@ -45,6 +45,7 @@ def test_intervals_cover_as_often_as_they_say(audit: str) -> None:
         assert LEAST - 2 * row["error"] <= row["covers"] <= most, row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audit", GATES)
 def test_the_page_is_of_the_measures_as_they_are(
     audit: str, mirror: Path, monkeypatch: pytest.MonkeyPatch

@@ -30,6 +30,7 @@ def told(
     return nulls.main(), capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_slips_through_is_told(
     tmp_path: Path,
     mirror: Path,

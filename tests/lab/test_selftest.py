@@ -53,6 +53,7 @@ def test_a_change_is_paid_for_or_costs(trait: str, text: str, prompt: str, paid:
     assert flawed - without == pytest.approx(paid)
 
 
+@pytest.mark.slow
 def test_the_same_seeds_give_the_same_outcome(mirror: Path) -> None:
     """Nothing is drawn but by them; the two kinds are told apart."""
     asked = BENCH, "invariance_case", CAPITALS, range(3)

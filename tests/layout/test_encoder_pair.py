@@ -42,6 +42,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 # Rewards
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_id_has_the_models_own_reward(homes: dict[str, Path], kind: str) -> None:
     """By its own class with a mask of ones."""
@@ -113,6 +114,7 @@ def test_a_head_that_is_read_elsewhere_is_refused(homes: dict[str, Path]) -> Non
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_passes_too(homes: dict[str, Path], dtype: Any) -> None:
     """Preflight lets it pass; transformers' first DeBERTa cannot run in it."""

@@ -212,6 +212,7 @@ def test_the_child_holds_two_tokenizers() -> None:
     assert encoded(tokenizers[1], ["a", "b"], ["c", "d"])["input_ids"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no such signal")
 def test_a_child_that_is_stopped_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """No bound of computing ends it, the clock does; the next template is printed by another."""

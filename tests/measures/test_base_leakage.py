@@ -147,6 +147,7 @@ def test_what_both_follow_is_no_leak(
     assert estimate.low < 0 < estimate.high
 
 
+@pytest.mark.slow
 def test_independent_rewards_are_covered() -> None:
     """Of forty with no leak, most intervals hold zero."""
     drawn = [np.random.default_rng(seed).normal(size=(3, 100)) for seed in range(40)]

@@ -70,6 +70,7 @@ def boosted(seen: pd.DataFrame, frame: pd.DataFrame) -> NDArray[np.float64]:
     return np.asarray(cross_val_predict(learner, seen.to_numpy(), frame["elo"], cv=folds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knows", ["boosted trees", "the ratings"])
 def test_only_what_is_beyond_the_surface_counts(knows: str) -> None:
     """Boosted trees: high if taken raw, nothing beyond; a scorer that knows more has it."""
@@ -86,6 +87,7 @@ def test_only_what_is_beyond_the_surface_counts(knows: str) -> None:
     assert estimate.value <= estimate.secondary["tau beyond the surface, greatest"]
 
 
+@pytest.mark.slow
 def test_who_turns_the_surface_round_does_not_pass() -> None:
     """Knowledge of the things, and rare long names first: the raw agreement decides."""
     seen, frame = looks()
@@ -253,6 +255,7 @@ def test_somers_d_is_that_of_scipy() -> None:
     assert max(level.low, -level.high) < -0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("r", [-0.8, 0.0, 0.5])
 def test_the_interval_covers_the_true_tau(r: float) -> None:
     """Normals with correlation r have tau = 2/π · asin(r); about 95 % of intervals cover it.

@@ -192,6 +192,7 @@ def test_further_lists_stand_beside() -> None:
     assert estimate.secondary["other"] == pytest.approx(2, abs=0.3)
 
 
+@pytest.mark.slow
 def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_value() -> None:
     """By as much as draws of the same noise move the value."""
     rows = scores(everywhere=0.5)

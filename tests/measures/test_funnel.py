@@ -122,6 +122,7 @@ def test_only_the_words_that_both_have_count() -> None:
     assert (ends(found), found.n) == (pytest.approx(ends(measure(best, worst))), 100)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 999), common=st.sampled_from([-2, -1, 0, 1, 2]))
 def test_both_frames_count_alike_and_turn_alike(seed: int, common: float) -> None:
     """Swapped or both negated: the same. One negated: the mirror. Itself: 1."""

@@ -122,6 +122,7 @@ def test_the_strings_of_one_model_are_told() -> None:
     assert {row.prompt for row in both.evidence.strings if row.above} == {"best"}
 
 
+@pytest.mark.slow
 def test_a_scorer_like_chance_has_a_share_of_one_in_a_hundred() -> None:
     """Strings that are as good as any answer: over many draws the share is that of the rank."""
     rng = np.random.default_rng(1)

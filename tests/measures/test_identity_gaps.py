@@ -187,6 +187,7 @@ def test_shared_controls_are_uncertain() -> None:
     assert (estimate.high - estimate.low) / 2 == pytest.approx(stats.t.ppf(0.975, 18) * error)
 
 
+@pytest.mark.slow
 def test_what_controls_bring_is_counted_once() -> None:
     """Terms all alike, ten controls each: nothing of the groups' spread is their own."""
     terms, controls = small(groups=10, per_group=1)
@@ -206,6 +207,7 @@ def test_what_controls_bring_is_counted_once() -> None:
     assert 1.0 < np.mean(halves) / (stats.t.ppf(0.975, 18) * error) < 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("good", "bad", "expected"),
     [
@@ -256,7 +258,7 @@ def test_happiness_passes_whatever_is_asked(gate: Callable[..., Estimate], turne
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("measure", [erasure, hostility])
+@pytest.mark.parametrize("measure", [erasure, pytest.param(hostility, marks=pytest.mark.nightly)])
 def test_the_interval_covers(measure: Callable[..., Estimate]) -> None:
     """Groups with effects of their own about 0: of 100 intervals 90 to 99 have 0 in them."""
     asked = real()
@@ -272,6 +274,7 @@ def test_the_interval_covers(measure: Callable[..., Estimate]) -> None:
     assert 90 <= hits <= 99  # P < 0.02 at 95 %
 
 
+@pytest.mark.slow
 def test_unmarked_groups_and_terms_without_controls_do_not_make_the_value() -> None:
     """However low their words rank; they stand beside, as do other controls and terms."""
     scores = random(real())

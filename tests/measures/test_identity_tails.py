@@ -27,6 +27,7 @@ def planted(hit: NDArray[np.bool_], **by: float) -> Estimate:
     return ask(real(), scores)
 
 
+@pytest.mark.slow
 def test_each_tail_is_found() -> None:
     """Of a sixth of the words, whose mean rank tells nothing; of a prompt alone; of a form alone.
 
@@ -44,6 +45,7 @@ def test_each_tail_is_found() -> None:
     assert "plurals" in plurals.caveats[0]
 
 
+@pytest.mark.slow
 def test_nobody_is_called_harmed_where_nobody_is() -> None:
     """A scorer that knows nothing never FAILs."""
     verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(12)]

@@ -186,6 +186,7 @@ def test_the_lowest_tau_of_a_rewording_decides() -> None:
     assert found.value - found.low == pytest.approx(min(down, found.value + 1))
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_true_tau() -> None:
     """It holds 2/pi of the arcsine of r, which is tau of normal rewards: in 93 % of 60 draws."""
     true = 2 / math.pi * math.asin(1 / math.hypot(1, 1.0))

@@ -114,6 +114,7 @@ def differ(rows: list[Row]) -> bool:
     return len({score for row in rows for score in (*row["chosen"], *row["rejected"])}) > 1
 
 
+@pytest.mark.slow
 @given(st.lists(SECTIONED, min_size=8, max_size=20), questions())
 def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[Row]) -> None:
     """Each section by its own definition; the same whatever the order of the rows."""

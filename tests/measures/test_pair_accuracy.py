@@ -104,6 +104,7 @@ LINE = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(LINE, min_size=FEWEST, max_size=20), st.sampled_from([0.0, 0.5]))
 def test_swapped_labels_turn_it_round(lines: list[dict[str, Any]], noise: float) -> None:
     """Chosen and rejected the other way give 1 less the accuracy, and the interval mirrored."""

@@ -87,6 +87,7 @@ def test_things_of_one_head_word_are_fewer_draws() -> None:
     assert ten.high - ten.low > 2 * (one.high - one.low)
 
 
+@pytest.mark.slow
 def test_the_interval_covers_where_things_are_drawn_anew() -> None:
     """In 93 % of 300 draws or more: the intervals hold for two shares together."""
     whole = len(ELO) * 50

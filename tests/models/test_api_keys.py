@@ -50,6 +50,7 @@ def test_a_key_is_masked_in_base64(encode: Callable[[bytes], bytes], user: str) 
     assert len(left) - 3 <= len(b64encode(f"{user}:".encode())) + 4
 
 
+@pytest.mark.slow
 def test_a_text_that_only_seems_to_begin_a_key_is_read_once() -> None:
     """A megabyte of what begins an escape: in time that grows with the text, not its square."""
     for part in ("\\", "%25", "&amp;", "&#0", "sk-"):

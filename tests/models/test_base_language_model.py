@@ -108,6 +108,7 @@ def rewards_with(tmp_path: Path, token: str, *, template: str = TEMPLATE) -> Che
     return checkpoint(toy_checkpoint(tmp_path / "toy", tokenizer=larger))
 
 
+@pytest.mark.slow
 def test_a_token_that_the_reward_model_added_has_none(folder: Path, tmp_path: Path) -> None:
     """With no row in the base it is NaN; with a row, which pads the matrix, too."""
     model = rewards_with(tmp_path, "<new pad>")
@@ -291,6 +292,7 @@ def test_weights_that_change_after_the_load(
                 opened.following(prefix)
 
 
+@pytest.mark.slow
 def test_a_prefix_that_the_base_cannot_read(folder: Path, tmp_path: Path) -> None:
     """A chat template with the reward model's own tokens cannot be put to the base."""
     model = rewards_with(tmp_path, "<turn>", template=TEMPLATE.replace("<|start|>", "<turn>"))
@@ -351,6 +353,7 @@ def opened(folder: Path, reward: Checkpoint, tmp_path: Path) -> Iterator[Likelih
         yield likelihood
 
 
+@pytest.mark.slow
 def test_sums_are_the_models_own(
     folder: Path, reward: Checkpoint, opened: Likelihood, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def by_transformers(folder: Path, texts: list[str], *, types: bool = True) -> An
     return np.array(rewards)
 
 
+@pytest.mark.slow
 @every
 def test_a_pair_scores_as_the_class_does(
     tmp_path: Path, kind: str, settings: dict[str, Any]

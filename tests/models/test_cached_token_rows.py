@@ -78,6 +78,7 @@ def other_settings(toy: Path) -> dict[str, Any]:
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [other_template, entrys_template, other_tokenizer, other_settings]
 )

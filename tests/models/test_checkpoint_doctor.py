@@ -36,6 +36,7 @@ def named(found: Examination) -> dict[str, Check]:
     return {" ".join(check.name.split()[:2]): check for check in found.checks}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_right_model_passes(folders: Folders, kind: str) -> None:
     """Four checks in float32, with noise of its last bits only; the report knows the path."""
@@ -60,6 +61,7 @@ def test_a_right_model_passes(folders: Folders, kind: str) -> None:
     assert ["gives the ids of tokenizer.json" in note for note in found.notes] == [True]
 
 
+@pytest.mark.slow
 def test_float32_that_does_not_fit_is_a_note(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +78,7 @@ def test_float32_that_does_not_fit_is_a_note(
     assert found.notes[1:] == ("not compared with float32: toy: its weights do not fit on 'cpu'",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "asked", "slow"),
     [(8, 8, 8), (64, 64, 64), (10**6, 339, 43)],
@@ -103,6 +106,7 @@ def blind(
     scores[..., past:].masked_fill_(others, float("-inf"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_preflight")
 def test_attention_that_drops_keys_is_not_exact(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
@@ -117,6 +121,7 @@ def test_attention_that_drops_keys_is_not_exact(
     assert found.noise > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "expected"),
     [
@@ -142,6 +147,7 @@ def test_rewards_that_depend_on_something_else_are_not_exact(
     assert [found[name].ok for name in ("alone against", "batches of", "the same")] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*trained on a quantized base:UserWarning")
 @pytest.mark.parametrize("bits", [4, 8])
 def test_what_the_bits_of_a_base_in_training_changed_is_measured(tmp_path: Path, bits: int) -> None:

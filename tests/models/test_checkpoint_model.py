@@ -100,6 +100,7 @@ def test_rewards_are_read_where_transformers_reads_them(
     assert scores.tolist() == pytest.approx(own, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_pad_id_that_ends_the_turn_is_told(changed: Path) -> None:
     """What it was trained for cannot be known: by default it is scored, with a warning."""
     change(changed / "config.json", pad_token_id=END)
@@ -251,6 +252,7 @@ def other(folder: Path, tmp_path: Path) -> Path:
     return copied / "model.safetensors"
 
 
+@pytest.mark.slow
 def test_weights_rewritten_between_two_sweeps_give_the_key_no_scores(
     folder: Path, changed: Path, other: Path, tmp_path: Path
 ) -> None:
@@ -327,6 +329,7 @@ def test_nothing_is_had_of_weights_that_changed_after_the_load(
             use(model)
 
 
+@pytest.mark.slow
 def test_weights_that_change_while_they_score_are_refused(changed: Path, other: Path) -> None:
     """Also where the old bytes and their modification time are back before the last answer."""
     path = changed / "model.safetensors"

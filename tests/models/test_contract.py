@@ -163,6 +163,7 @@ def test_its_identity_is_the_same_before_and_after(kind: Kind, model: Checkpoint
     assert json.dumps(after)
 
 
+@pytest.mark.slow
 def test_its_weights_come_with_the_first_score_and_go(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

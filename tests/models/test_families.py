@@ -250,6 +250,7 @@ def test_every_family_of_heads_is_published() -> None:
     assert found == {*heads.FAMILIES} - {linear, encoder, verdict_logits}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.filterwarnings("ignore:.*position_ids:FutureWarning")
 def test_a_published_checkpoint_scores_as_its_formula_says(

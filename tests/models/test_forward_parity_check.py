@@ -348,6 +348,7 @@ def test_a_reward_that_is_read_otherwise_is_refused(
     assert len(caught) == (path is SHARED)
 
 
+@pytest.mark.slow
 def test_another_pooling_is_refused_at_every_score(
     folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ def test_who_waits_is_told_and_can_stop(capsys: pytest.CaptureFixture[str]) -> N
     assert served.requests == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(  # Ctrl-C may fall between opening a file and its `with`
     "ignore:Exception ignored in. <_io:pytest.PytestUnraisableExceptionWarning"
 )

@@ -77,6 +77,7 @@ def as_trl(folder: Path, model: ImplicitReward, answers: list[Any], *, closing: 
     return BETA * (totals[0] - totals[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closing", [False, True])
 def test_it_is_what_dpo_trains(both: Path, closing: bool) -> None:
     """For texts of one token and of several, with the closing tokens and without."""
@@ -94,6 +95,7 @@ def test_it_is_what_dpo_trains(both: Path, closing: bool) -> None:
     assert model.score_rows(unclosed) == pytest.approx(rewards, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_vocabulary_is_scored_whole(tmp_path: Path) -> None:
     """Every id that both models know, from one run of the prompt."""
     model = implicit(pair(tmp_path))

@@ -76,6 +76,7 @@ def by_transformers(model: Any, folder: Path, text: str, answers: list[str]) -> 
 ANSWERS = ["love", "war", "peace and love", "the table of the city", "x", "42"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
@@ -107,6 +108,7 @@ def test_a_class_that_scales_its_logits_is_refused(tmp_path: Path) -> None:
         ours.score(PROMPT, ANSWERS)
 
 
+@pytest.mark.slow
 def test_weights_that_are_written_to_meanwhile_are_said_to_be(tmp_path: Path) -> None:
     """And not that rmaudit scores another way than the checkpoint's own forward."""
     ours = judge(tmp_path)
@@ -121,6 +123,7 @@ def test_weights_that_are_written_to_meanwhile_are_said_to_be(tmp_path: Path) ->
         ours.score(f"{PROMPT} {PROMPT}", ANSWERS)
 
 
+@pytest.mark.slow
 def test_an_adapter_that_judges_scores_as_it_is_merged(tmp_path: Path) -> None:
     """With an output layer that the adapter changes."""
     ours = judge(tmp_path)

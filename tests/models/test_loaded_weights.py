@@ -191,6 +191,7 @@ def spread_over(*devices: str) -> dict[str, str]:
     return {part: devices[i % len(devices)] for i, part in enumerate(named)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "devices"),
     [

@@ -56,6 +56,7 @@ def tokenizer_code(folder: Path, mark: Path) -> None:
     (folder / "tokenization_own.py").write_text(CODE.format(mark=str(mark), **own))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_tokenizer", [False, True])
 def test_no_code_runs_by_default(
     folder: Path,

@@ -59,6 +59,7 @@ def by_formula(folder: Path, name: str, model: Checkpoint) -> Any:
     return found @ tensors["reward_transform_matrix"] if name == "QRM-Llama" else found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore:.*position_ids:FutureWarning")
 def test_an_objective_scores_as_its_published_class_says(
@@ -76,6 +77,7 @@ def test_an_objective_scores_as_its_published_class_says(
         assert np.abs(own - combined).max() / sd > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "gpt_neox"])
 def test_a_label_scores_as_transformers_logit_of_it(tmp_path: Path, kind: str) -> None:
     """Of a classifier with several, by its forward; by name and by number alike."""

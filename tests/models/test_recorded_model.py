@@ -48,6 +48,7 @@ def test_its_files_and_identity_are_no_checkpoints() -> None:
     assert MODEL.provenance["dtype"] == MODEL.provenance["revision"] == "the authors'"
 
 
+@pytest.mark.slow
 def test_it_loads_no_torch() -> None:
     """Nor does reading its records."""
     code = (

@@ -51,6 +51,7 @@ def spec_of(url: str, local: Checkpoint, kind: str = "vllm") -> ModelSpec:
     return ModelSpec("house", f"{kind}+{url}", checkpoint=local.spec.source, **own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_judge_is_asked_for_the_whole_text(kind: str, local: Checkpoint, tmp_path: Path) -> None:
     """The difference of log-probabilities after a row is that of transformers' logits."""

@@ -139,6 +139,7 @@ def test_failing_requests_and_a_kill_change_nothing(kind: str, toy: Path, tmp_pa
     assert sum(counted.values()) == rows.total() + 16 * len(PROMPT)  # again, for the noise
 
 
+@pytest.mark.slow
 def test_each_kind_of_failure_is_tried_again(toy: Path, tmp_path: Path) -> None:
     """A broken connection, half an answer, 429 and 5xx: asked again, and kept as if nothing was."""
     faults: list[Fault | None] = [None, 500, None, "drop", None, "half", None, 429, None, 503]
@@ -155,6 +156,7 @@ def test_each_kind_of_failure_is_tried_again(toy: Path, tmp_path: Path) -> None:
     assert wild.requests == calm.requests + sum(fault is not None for fault in faults)
 
 
+@pytest.mark.slow
 def test_requests_run_at_once_and_no_more_than_allowed(toy: Path, tmp_path: Path) -> None:
     """Three, where models.yaml says three."""
     served, full = Served(), threading.Event()
@@ -325,6 +327,7 @@ def test_a_wrong_address_or_name_says_what_to_do(toy: Path, tmp_path: Path) -> N
         opened(spec_of(server.url, None), cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_key_is_sent_and_stands_nowhere(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -492,6 +495,7 @@ def test_what_decides_the_key(toy: Path, tmp_path: Path) -> None:
     assert json.dumps(text.provenance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_of_many_prompts_loses_nothing(
     kind: str, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

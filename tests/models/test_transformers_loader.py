@@ -59,6 +59,7 @@ def wrapped(folder: Path, kind: str) -> Any:
     return model.eval()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "path"), [("gemma3", "shared prefix"), ("qwen3_5", "expanded cache")]
 )

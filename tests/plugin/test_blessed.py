@@ -53,6 +53,7 @@ def edited(path: Path, **changed: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changed), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_refused_and_replaced_with_a_word(run: Run, tmp_path: Path) -> None:
     """A run says of it to bless again, so that must do; whose it was, nobody knows."""
     ran = run(suite())
@@ -68,6 +69,7 @@ def test_a_damaged_file_is_refused_and_replaced_with_a_word(run: Run, tmp_path: 
     assert blessed_release.read(damaged).by == "Ana"
 
 
+@pytest.mark.slow
 def test_a_clear_regression_blocks_inside_the_bound(run: Run, tmp_path: Path) -> None:
     """In exit code, verdict, terminal, results.json, page and summary; a replay agrees."""
     first = run(suite(), "--rm-gate")
@@ -103,6 +105,7 @@ def test_a_clear_regression_blocks_inside_the_bound(run: Run, tmp_path: Path) ->
     assert run(suite(high=1.4), "--rm-gate").ret == OK  # a blessed regression is accepted
 
 
+@pytest.mark.slow
 def test_a_family_has_one_release_whatever_its_models_are_called(
     run: Run, tmp_path: Path, toy: Path
 ) -> None:
@@ -115,6 +118,7 @@ def test_a_family_has_one_release_whatever_its_models_are_called(
     assert why.startswith("1 fail blocks; high[greatest] regressed against")
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_compared_the_run_is_not_whole(run: Run, tmp_path: Path) -> None:
     """What was blessed in another unit is no baseline; its age is shown, from its --days on."""
     bless(run(suite()), "--days", "30")
@@ -129,6 +133,7 @@ def test_where_nothing_can_be_compared_the_run_is_not_whole(run: Run, tmp_path: 
     none.says("warning: the blessed release of toy is * days old (a warning from 30 on)*")
 
 
+@pytest.mark.slow
 def test_what_is_blessed_is_a_whole_run_of_a_family_that_is_there(run: Run, tmp_path: Path) -> None:
     """Half a baseline would pass what the other half stopped; one run thrice is no chance."""
     part = bless(run(suite(), "-k", "high"))
@@ -145,6 +150,7 @@ def test_what_is_blessed_is_a_whole_run_of_a_family_that_is_there(run: Run, tmp_
     assert "once models.yaml" not in bless(first).stdout
 
 
+@pytest.mark.slow
 def test_a_wrong_file_is_refused_with_what_to_do(run: Run, tmp_path: Path) -> None:
     """Parts, too: a baseline that cannot be paired any more would be compared more weakly."""
     bless(run(suite()))

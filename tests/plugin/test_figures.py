@@ -24,6 +24,7 @@ def test_looks(sweep): return estimate({value})
 """
 
 
+@pytest.mark.slow
 def test_a_figure_is_shown_and_judged_by_nothing(run: Run) -> None:
     """Its test passes whatever it measures; it is a list of its own, a line, and no finding."""
     ended = run(HIGH.format(low=0.0) + FIGURE.format(value=-9.0), "--junitxml=junit.xml")

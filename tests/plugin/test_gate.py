@@ -362,6 +362,7 @@ def test_nothing_is_gated_that_is_only_collected(run: Run) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_last_failures_are_not_the_gate(run: Run, tmp_path: Path) -> None:
     """With --lf a part of the audits is run, which may pass; the run does not."""
     body = (

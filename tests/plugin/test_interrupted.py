@@ -52,6 +52,7 @@ def pytest_runtest_protocol(item):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "conftest", "args", "code", "missing", "why"),
     [
@@ -81,6 +82,7 @@ def test_what_was_planned_and_has_no_result_is_an_error(  # noqa: PLR0917
     ended.says(f"✗ {audits}: {'not run: ' * ('not run' not in why)}{why}")
 
 
+@pytest.mark.slow
 def test_an_exit_code_of_ones_own_loses_no_finding(run: Run) -> None:
     """Pytest prints no summary then; results.json says what was not run, and why."""
     ended = run("import pytest\n" + THREE.format(how="pytest.exit('enough', returncode=7)"))
@@ -90,6 +92,7 @@ def test_an_exit_code_of_ones_own_loses_no_finding(run: Run) -> None:
     assert "the run was stopped with exit code 7" in ended.findings[-1]["why"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 2), (signal.SIGTERM, 143)])
 def test_after_a_signal_no_page_is_drawn_and_the_commands_are_told(
     number: signal.Signals, code: int, run: Run
@@ -150,6 +153,7 @@ def pressed(_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_what_is_kept_and_how_to_go_on(run: Run, scored: Path, tmp_path: Path) -> None:
     """And nothing of the code in which it struck; --full-trace shows that."""
     body = THREE.format(how="import pandas; pandas.Series([1]).map(lambda _: stop())")
@@ -170,6 +174,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(run: Run, scored: Path, tmp_p
     assert "and the first 4,096 answers of unfinished ones;" in " ".join(said.split())
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_collected_is_told(run: Run, tmp_path: Path) -> None:
     """Nobody knows which audits it holds: the run goes on if it is told to, and is not whole."""
     for option in ("--collect-only", "--setup-only"):
@@ -216,6 +221,7 @@ def test_a_folder_that_cannot_be_written_is_found_out_first(
     run(body, option, "new").refuses(option, "Read-only file system")
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_read(
     run: Run, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,6 +335,7 @@ def test_signalled(rng): signal.raise_signal(signal.{name})
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_runs_audits_goes_on(toy: Path, scored: Path, tmp_path: Path) -> None:
     """After Ctrl-C it has what was measured; SIGTERM is raised there, and kills nothing."""
     for name in ("SIGINT", "SIGTERM"):

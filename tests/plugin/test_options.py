@@ -86,6 +86,7 @@ def pytest_report_header(config): return 'model is ' + config.getoption('--model
 """
 
 
+@pytest.mark.slow
 def test_another_plugins_model_option(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays theirs: what it is given is not silently another model than the audited one."""
     ended = run(PASSING, conftest=OTHERS)
@@ -103,6 +104,7 @@ def test_another_plugins_model_option(run: Run, monkeypatch: pytest.MonkeyPatch)
 # The command that repeats a finding
 
 
+@pytest.mark.slow
 def test_repeat_is_exact(run: Run, toy: Path, tmp_path: Path) -> None:
     """It has every option that decides, names a folder as one, and gives the same finding."""
     (tmp_path / "inner").mkdir()

@@ -108,6 +108,7 @@ def test_high(rng, turn):
     assert "broken by now" in ended.only["why"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["tryfirst", "trylast"])
 def test_findings_stand_as_they_are_declared(
     run: Run, toy: Path, tmp_path: Path, when: str
@@ -135,6 +136,7 @@ def test_nothing_heavy_is_loaded():
 """
 
 
+@pytest.mark.slow
 def test_silent_and_light(pytester: pytest.Pytester) -> None:
     """No output, no report folder, and nothing heavy is imported."""
     pytester.makepyfile(SUITE)

@@ -52,6 +52,7 @@ def test_without_a_file_it_is_not_asked_for(run: Run) -> None:
     assert '"chosen": ' in ran.only["why"]
 
 
+@pytest.mark.slow
 def test_the_audits_own_file_goes_before_the_runs(run: Run, tmp_path: Path) -> None:
     """Then that of the option, then that of the model's entry; scored once, and named."""
     written(tmp_path / "own" / "pairs.jsonl", (1, 2), (1, 2), (1, 2))
@@ -73,6 +74,7 @@ def test_the_audits_own_file_goes_before_the_runs(run: Run, tmp_path: Path) -> N
     assert (tmp_path / "calls.txt").read_text(encoding="utf-8") == calls
 
 
+@pytest.mark.slow
 def test_the_entrys_file_is_taken(run: Run, toy: Path, tmp_path: Path) -> None:
     """Of a model in models.yaml, from that file's folder; one that is not there is told."""
     written(tmp_path / "entry.jsonl", *[(2, 1)] * 3)

@@ -85,6 +85,7 @@ def test_bar_on_a_terminal_only(pytester: pytest.Pytester, toy: Path) -> None:
     silent.assert_outcomes(passed=4)
 
 
+@pytest.mark.slow
 def test_a_notebook_sees_progress(
     toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -222,6 +222,7 @@ def test_within(rewards): return estimate(float(rewards(["love"], "worst").score
 """
 
 
+@pytest.mark.slow
 def test_an_implicit_reward_is_measured_within_prompts_only(run: Run, tmp_path: Path) -> None:
     """The others are not run, and say why; a log-probability has one zero under all prompts."""
     pair(tmp_path)

@@ -214,6 +214,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_without_its_base(run: Run, home: Path) -> None:
     """Skipped with the reason; another tokenizer is a mistake to mend."""
     registry = ("--rm-models", str(home / "models.yaml"))
@@ -249,6 +250,7 @@ def test_sum(sweep): return estimate(float(sweep.frame["score"].sum()))
     assert verdicts("-k", "best") == whole[:1]
 
 
+@pytest.mark.slow
 def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Itself, or rmaudit's table of published models does, prompt by prompt; else it is refused."""
     entry = {

@@ -101,6 +101,7 @@ def test_what_is_imported_is_audited(recorded: Run, imported: None, tmp_path: Pa
     assert len(about["sha256"]) == 64
 
 
+@pytest.mark.slow
 def test_what_is_not_recorded(recorded: Run, imported: None, tmp_path: Path) -> None:
     """Skipped with the reason and the command; nothing measured is not green."""
     (tmp_path / "cache").rename(tmp_path / "elsewhere")
@@ -123,6 +124,7 @@ def test_what_is_not_recorded(recorded: Run, imported: None, tmp_path: Path) -> 
     assert "Q: the numeric noise of these scores was not measured" in noise["reason"]
 
 
+@pytest.mark.slow
 def test_a_glob_leaves_out_what_nobody_published(
     recorded: Run, imported: None, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def ended(run: Run, toy: Path, page: Path, monkeypatch: pytest.MonkeyPatch) -> R
     return run(EVERY, *options, model=None, registry=REGISTRY, pages=True)
 
 
+@pytest.mark.slow
 def test_every_outcome(ended: Ran, page: Path) -> None:
     """Failure and error are told apart; nothing breaks the XML, the log, the page, the files."""
     assert ended.ret == pytest.ExitCode.TESTS_FAILED

@@ -47,6 +47,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(toy_checkpoint(tmp_path / "toy"))
 
 
+@pytest.mark.slow
 def test_functions_of_a_notebook_are_audited(
     toy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +137,7 @@ def test_what_is_no_model_is_refused(toy: str) -> None:
         rmaudit.run(rmaudit.load(toy), audits=["numerics"])
 
 
+@pytest.mark.slow
 def test_a_file_that_breaks_is_told(toy: str, tmp_path: Path) -> None:
     """With what pytest says of it."""
     broken = tmp_path / "test_broken.py"

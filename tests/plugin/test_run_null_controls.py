@@ -34,6 +34,7 @@ def test_length(sweep):
 """
 
 
+@pytest.mark.slow
 def test_a_null_control_that_slips_through_takes_the_pass_away(
     run: Run, toy: Path, tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_counted(sweep):
 """
 
 
+@pytest.mark.slow
 def test_a_control_that_cannot_be_tried_is_no_obstacle_to_the_others(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -168,6 +168,7 @@ def test_what_was_planned_is_planned_again_without_a_tokenizer(
     assert {"torch", "transformers", "tokenizers"}.isdisjoint(modules.split())
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_one_line(audits: str, tmp_path: Path) -> None:
     """A model, an audit, a part that is none: exit code 4 or 3, and what to write instead."""
     for arguments, words in {
@@ -183,6 +184,7 @@ def test_what_is_wrong_is_one_line(audits: str, tmp_path: Path) -> None:
         assert len(ran.output.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_one_cause_is_said_once(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network, say, sixty audits cannot be planned for one reason."""
     monkeypatch.chdir(tmp_path)
@@ -211,6 +213,7 @@ def house_rm(prompt, responses): return [float(len(response)) for response in re
 """
 
 
+@pytest.mark.slow
 def test_a_scorer_of_a_conftest_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it is planned; a model that pytest does not know either is an error as ever."""
     body = "@declare(0.0)\ndef test_swept(sweep): return estimate(1.0)\n"
@@ -230,6 +233,7 @@ def test_a_scorer_of_a_conftest_is_swept(tmp_path: Path, monkeypatch: pytest.Mon
         assert "this command reads no conftest.py: pytest, and `rmaudit plan`" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_who_ends_the_planning_ends_the_sweep(
     number: signal.Signals, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

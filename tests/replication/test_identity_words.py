@@ -26,6 +26,7 @@ def described(texts: pd.Series[str]) -> pd.DataFrame:
     return pd.DataFrame({"text": texts, "zipf": zipf, "neutral": neutral, **like})
 
 
+@pytest.mark.slow
 def test_nine_words_of_ten_models(mirror: Path) -> None:
     """For some models low under both: by neutral controls erasure from -0.05 to 0.16, mean 0.07."""
     terms = identity()[0]

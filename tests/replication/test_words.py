@@ -39,6 +39,7 @@ def slopes(words: dict[str, Words], prompt: str, *, least: int = -5) -> pd.DataF
     return pd.DataFrame(rows, index=["positive", "negative", "z"]).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prompt", "significant", "t"), [("greatest", 6, 3.43), ("best", 8, 3.52)])
 def test_steeper_for_positive_words(
     words: dict[str, Words], prompt: str, significant: int, t: float
@@ -55,6 +56,7 @@ def test_steeper_for_positive_words(
     assert over_models.statistic == pytest.approx(t, abs=0.01)
 
 
+@pytest.mark.slow
 def test_steeper_for_negative_words_under_worst(words: dict[str, Words]) -> None:
     """§3.2: under "worst" 5 of 10 are steeper among negative words, the worse the higher. Here 0.
 
@@ -76,6 +78,7 @@ def test_steeper_for_negative_words_under_worst(words: dict[str, Words]) -> None
         assert sweep["score"][valence < 0].mean() > sweep["score"][valence > 0].mean()
 
 
+@pytest.mark.slow
 def test_greatest_and_best_agree(words: dict[str, Words]) -> None:
     """§3.2, Figure A.2: a high positive correlation for all models. Here Pearson's r, all words."""
     r = [np.corrcoef(each.sweep("greatest")["score"], each.sweep("best")["score"])[0, 1]
@@ -84,6 +87,7 @@ def test_greatest_and_best_agree(words: dict[str, Words]) -> None:
     assert (round(min(r), 2), round(max(r), 2)) == (0.96, 0.99)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prompt", "positive"), [("greatest", 9), ("best", 9), ("worst", 10)])
 def test_skewed_on_words_too(words: dict[str, Words], prompt: str, positive: int) -> None:
     """§3.2: positively skewed under all three prompts. Here but for one model, barely.
@@ -119,6 +123,7 @@ def rising(words: dict[str, Words], frequencies: str, control: str = "") -> tupl
     return counts, n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("frequencies", "control", "counts", "n"),
     [
@@ -139,6 +144,7 @@ def test_frequent_words_score_higher(
     assert rising(words, frequencies, control) == (counts, n)
 
 
+@pytest.mark.slow
 def test_two_runs_of_the_same_words(words: dict[str, Words]) -> None:
     """45 words are in both files, scored by two runs: what the authors' numerics left uncertain.
 

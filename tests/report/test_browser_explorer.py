@@ -1,4 +1,4 @@
-"""The token explorer in headless Chromium, over 256,000 tokens under three prompts."""
+"""The token explorer in headless Chromium, over 64,000 tokens under three prompts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.report.runs import RUN
 
 pytestmark = pytest.mark.slow
 
-N = 256_000
+N = 64_000
 
 
 def written(results: Results, folder: Path) -> tuple[Results, str]:
@@ -65,7 +65,7 @@ def test_every_token_is_found_sorted_and_spelt(page: Page, large: tuple[Results,
     results, address = large
     assert opened(page, address) == []
     status = page.locator("#explorer [data-x=status]")
-    expect(status).to_contain_text("256,000 of 256,000 tokens; by score under greatest, best first")
+    expect(status).to_contain_text("64,000 of 64,000 tokens; by score under greatest, best first")
     for number, sweep in enumerate(results.models[0].sweeps):
         frame = packed_scores.frame(results.vocabularies, sweep)
         for down in (True, False):
@@ -80,14 +80,14 @@ def test_every_token_is_found_sorted_and_spelt(page: Page, large: tuple[Results,
             assert [int(row[1]) for row in shown] == frame["token_id"][order[:5]].tolist()
             scores = [float(row[3 + 3 * number]) for row in shown]
             assert scores == pytest.approx(frame["score"][order[:5]].tolist(), rel=1e-3)
-    page.locator("#explorer input[type=search]").fill("WORD25599")
-    expect(status).to_contain_text("of 256,000 tokens with “WORD25599”")
+    page.locator("#explorer input[type=search]").fill("WORD6399")
+    expect(status).to_contain_text("of 64,000 tokens with “WORD6399”")
     texts = [row[0] for row in rows(page)]
     assert texts
-    assert all("word25599" in text for text in texts)
+    assert all("word6399" in text for text in texts)
     page.locator("#explorer input[type=search]").fill("")
     page.locator("#explorer [data-x=id]").fill("777")
-    expect(status).to_contain_text("1 of 256,000 tokens with id 777")
+    expect(status).to_contain_text("1 of 64,000 tokens with id 777")
     assert [row[1] for row in rows(page)] == ["777"]
 
 
@@ -96,19 +96,19 @@ def test_spellings_of_a_word(page: Page, large: tuple[Results, str]) -> None:
     opened(page, large[1])
     page.locator("#explorer input[type=search]").fill("love")
     status = page.locator("#explorer [data-x=status]")
-    expect(status).to_contain_text("4 of 256,000 tokens with “love”")
+    expect(status).to_contain_text("4 of 64,000 tokens with “love”")
     page.locator("#explorer .ex-spell").first.click()
-    expect(status).to_contain_text("4 of 256,000 tokens that are spellings of")
+    expect(status).to_contain_text("4 of 64,000 tokens that are spellings of")
     assert {row[0].strip("␣ ") for row in rows(page)} == {"Love", "love", "LOVE"}
     page.keyboard.press("Escape")
-    expect(status).to_contain_text("256,000 of 256,000 tokens")
+    expect(status).to_contain_text("64,000 of 64,000 tokens")
 
 
 def test_masked_until_asked_for(page: Page, large: tuple[Results, str]) -> None:
     """Found by its text, and still masked; shown by Enter, and by the page's switch."""
     opened(page, large[1])
     page.locator("#explorer [data-x=id]").fill("10")
-    expect(page.locator("#explorer [data-x=status]")).to_contain_text("1 of 256,000 tokens")
+    expect(page.locator("#explorer [data-x=status]")).to_contain_text("1 of 64,000 tokens")
     explorer = page.locator("#explorer")
     assert "fuck" not in explorer.inner_text()
     assert "fuck" not in explorer.aria_snapshot()

@@ -208,6 +208,7 @@ def test_known_attacks(results: dict[str, Any], text: str, check: Any) -> None:
     check(results, text)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=ANY)
 @pytest.mark.parametrize("check", CHECKS)

@@ -120,6 +120,7 @@ def outcome_of(found: Any, path: Path) -> str:
     return ""
 
 
+@pytest.mark.slow
 def test_sound_results_are_read_and_rendered(sound: Any, tmp_path: Path) -> None:
     """So that refusing everything would not do."""
     assert outcome_of(sound, tmp_path / "results.json") == ""
@@ -293,6 +294,7 @@ def test_what_is_no_number_is_never_written(real: Results, tmp_path: Path, numbe
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_the_committed_schema_is_that_of_the_types(sound: Any) -> None:
     """`just schema` writes it; docs/results.md names its version."""
     from jsonschema import Draft202012Validator

@@ -115,6 +115,7 @@ def test_a_sweep_is_of_the_model_that_is_asked(tmp_path: Path) -> None:
     assert len(theirs.scored) == len(mine.scored) > 0
 
 
+@pytest.mark.slow
 def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path) -> None:
     """Nor in this run: what searches of others found before it, whatever these are called."""
     theirs = Letters()
@@ -145,6 +146,7 @@ def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path
         searches(case_of(mine, RunSettings(tmp_path, RunOptions(search=0))))
 
 
+@pytest.mark.slow
 def test_the_policy_is_the_runs_or_the_entrys_or_the_base(tmp_path: Path) -> None:
     """Each in place of the next; what is not the base is named on the finding."""
     models = {name: toy_language_model(tmp_path / name, seed=i) for i, name in enumerate("bpr")}

@@ -95,6 +95,7 @@ def after(name: str, said: RunOptions | str) -> RunOptions | str:
     return said.removeprefix(f"{name}: ") if isinstance(said, str) else said
 
 
+@pytest.mark.slow
 @given(name=st.sampled_from(WITH_A_VALUE), text=TEXTS)
 def test_a_value_is_accepted_or_refused_alike(name: str, text: str) -> None:
     """To an equal option, or with the same words after the name of the option."""
@@ -160,6 +161,7 @@ RUNS = st.fixed_dictionaries({name: values(name) for name in OPTIONS}).map(
 )
 
 
+@pytest.mark.slow
 @example(run=RunOptions(samples=Path("--"), cache="--", registry=Path("--x"), pairs=Path("-")))
 @given(run=RUNS)
 def test_the_words_of_a_run_give_it_again(run: RunOptions) -> None:

@@ -27,7 +27,6 @@ pytest.importorskip("fcntl", reason="processes are forked and killed as POSIX do
 
 SHARD = 8  # answers a shard, so that a small vocabulary has many
 PATIENCE = 120  # seconds after which a process is taken for hung
-KILLS = 20
 SERVER: Any = multiprocessing.get_context("forkserver")
 
 
@@ -101,13 +100,16 @@ def scored(notes: Path) -> list[int]:
 
 
 @pytest.mark.slow
-def test_kills_lose_at_most_a_shard_each(folder: Path, undisturbed: bytes, tmp_path: Path) -> None:
-    """Twenty kills at random moments of the work: the file is the undisturbed one's.
+@pytest.mark.parametrize("most", [6, pytest.param(40, marks=pytest.mark.nightly)])
+def test_kills_lose_at_most_a_shard_each(
+    folder: Path, undisturbed: bytes, tmp_path: Path, most: int
+) -> None:
+    """So many kills at random moments of the work: the file is the undisturbed one's.
 
     A finished sweep is begun anew in another cache, until there were so many kills.
     """
     rng, kills, lives = np.random.default_rng(0), 0, 0
-    while kills < KILLS or lives % 2:
+    while kills < most or lives % 2:
         cache, notes = tmp_path / f"cache-{lives}", tmp_path / f"notes-{lives}"
         killed_here = 0
         while True:
@@ -150,6 +152,7 @@ def test_four_at_once_do_the_work_once(folder: Path, undisturbed: bytes, tmp_pat
         assert times.total() <= len(times) + killed * SHARD
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real process, killed at its third shard of three; the next run scores only that one."""
     child = """

@@ -29,7 +29,7 @@ from tests.models.loaded import retensor
 from tests.scores.lines import written
 from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
 
-ROWS, BATCH = 24, 4
+ROWS, BATCH = 12, 4
 Rewards = np.ndarray[Any, Any]
 
 
@@ -139,6 +139,7 @@ def causes(trainer: Trainer, path: Path, rows: Sequence[dict[str, Any]]) -> list
     return [cause.name for cause in found.causes]
 
 
+@pytest.mark.slow
 def test_clean_rows_are_named_clean(trainer: Trainer, tmp_path: Path) -> None:
     """Ids, with padding and without; texts; prompts with answers; rewards of two digits."""
     rows, rewards = trainer.ids(), trainer.clean
@@ -187,6 +188,7 @@ PLANTED: dict[str, Callable[[Trainer], Rewards]] = {  # rewards that are logged 
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accidents", PLANTED)
 def test_a_planted_accident_is_named(trainer: Trainer, tmp_path: Path, accidents: str) -> None:
     """It, and nothing besides; two at once are both named."""
@@ -195,6 +197,7 @@ def test_a_planted_accident_is_named(trainer: Trainer, tmp_path: Path, accidents
     assert causes(trainer, tmp_path / "rows.jsonl", rows) == accidents.split(", ")
 
 
+@pytest.mark.slow
 def test_an_accident_is_named_whatever_was_logged(trainer: Trainer, tmp_path: Path) -> None:
     """Ids that ran, or pairs that somebody laid out."""
     two_bos = trainer.ids(special=True)
@@ -206,6 +209,7 @@ def test_an_accident_is_named_whatever_was_logged(trainer: Trainer, tmp_path: Pa
         assert causes(trainer, tmp_path / "rows.jsonl", rows) == [name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -233,6 +237,7 @@ def test_rewards_that_are_all_equal_explain_nothing(*, any_order: bool) -> None:
     assert list(fits(logged[::-1].copy(), logged, 1e-3, any_order=any_order))
 
 
+@pytest.mark.slow
 def test_the_command_says_how_to_mend_it(trainer: Trainer, tmp_path: Path) -> None:
     """With exit code 1, or 0 for rewards that are equal."""
     path = tmp_path / "rows.jsonl"

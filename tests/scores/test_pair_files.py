@@ -171,6 +171,7 @@ PAIRS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(PAIRS)
 @example((None, ["Why?"], ("so", "")))
 @example(("Be brief.", ["Why?", "So.", "And?"], (" so", "so")))

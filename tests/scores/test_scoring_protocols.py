@@ -35,6 +35,7 @@ each_protocol = pytest.mark.parametrize("protocol", ["exact", "paper"])
 # The next call while a GPU computes one
 
 
+@pytest.mark.slow
 @each_protocol
 def test_late_reads_leave_the_same_file(
     folder: Path, tmp_path: Path, monkeypatch: Patch, protocol: str

@@ -72,6 +72,7 @@ def compared(
     return checked(Served(reward=reward, change=answer), local, tmp_path, kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "openrlhf"])
 def test_a_server_of_the_checkpoint_passes(kind: str, local: Checkpoint, tmp_path: Path) -> None:
     """With the ranks of the checkpoint."""
@@ -91,6 +92,7 @@ def test_a_server_without_a_checkpoint_is_compared_with_itself(tmp_path: Path) -
     assert "`checkpoint`" in found.notes[0]
 
 
+@pytest.mark.slow
 def test_a_server_that_rounds_its_rewards_passes(local: Checkpoint, tmp_path: Path) -> None:
     """To bfloat16; rounded only, they are nearer than the checkpoint in either 16-bit type."""
     found = compared(
@@ -117,6 +119,7 @@ def test_rewards_that_rest_on_neighbours_fail(local: Checkpoint, tmp_path: Path)
     assert failed == ["the server, alone against in batches"]
 
 
+@pytest.mark.slow
 def test_another_scale_fails_and_is_named(local: Checkpoint, tmp_path: Path) -> None:
     """The same order and another scale, as OpenRLHF's --normalize_reward has it."""
     found = compared(local, "vllm", tmp_path, lambda reward: 3 * reward + 1)
@@ -128,6 +131,7 @@ def test_another_scale_fails_and_is_named(local: Checkpoint, tmp_path: Path) -> 
     assert "3 times the checkpoint's and +1" in found.notes[2]
 
 
+@pytest.mark.slow
 def test_another_model_fails(local: Checkpoint, tmp_path: Path) -> None:
     """Rewards of nothing that the checkpoint knows; and one reward for all is refused."""
     rng = np.random.default_rng(0)
@@ -195,6 +199,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return Reader(tmp_path_factory.mktemp("reader"))
 
 
+@pytest.mark.slow
 def test_what_a_server_read_is_named(reader: Reader, tmp_path: Path) -> None:
     """As in rewards that were logged, whose causes have tests of their own."""
 
@@ -207,6 +212,7 @@ def test_what_a_server_read_is_named(reader: Reader, tmp_path: Path) -> None:
     assert "; to mend it: " in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "states", "head"),
     [("no adapter", "base", "adapter"), ("base", "base", "base"), ("base head", "adapter", "base")],
@@ -246,6 +252,7 @@ def test_a_server_with_one_reward_for_all_is_named(
         checked(Served(reward=reward), local, tmp_path, "openrlhf", 8)
 
 
+@pytest.mark.slow
 def test_texts_without_the_template_are_named(reader: Reader, tmp_path: Path) -> None:
     """An endpoint without `tokenizer` is sent prompt and answer as one text."""
     tokenizer = toy_tokenizer()
@@ -334,6 +341,7 @@ def slowly(*given: object) -> Any:
     return pytest.param(*given, marks=[pytest.mark.slow, pytest.mark.nightly])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "answers"),
     [
@@ -365,6 +373,7 @@ WRONG: dict[str, tuple[Callable[[Deep, Any, str], float], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "dtype", "answers"),
     [

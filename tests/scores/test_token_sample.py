@@ -68,6 +68,7 @@ def test_places_are_distinct_and_spread(total: int, count: int) -> None:
         assert max(np.diff(round_again)) < 2 * np.ceil(total / min(total, count))
 
 
+@pytest.mark.slow
 def test_every_place_is_as_likely_as_any_other() -> None:
     """Also where the strata are not of equal size: 7 of 10 places, 20,000 draws."""
     rng = np.random.default_rng(0)

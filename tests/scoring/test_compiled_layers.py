@@ -61,6 +61,7 @@ def test_rewards_are_those_of_the_layers_as_they_are_written(weights: Weights) -
     forward_parity_check.check(weights, PREFIX, (END,), name="toy", dtype="float32")
 
 
+@pytest.mark.slow
 def test_wrong_layers_are_refused_before_the_first_score(weights: Weights) -> None:
     """By the check that tries a path; the entry's key is named."""
     compiled_layers.fuse(weights.scorer, name="toy", backend=a_tenth_more)

@@ -56,6 +56,7 @@ SINGLES: list[Ids] = [(i,) for i in range(5, 105)]
 # The scores are the checkpoint's own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_the_checkpoints_own(tmp_path: Path, kind: str) -> None:
     """Whatever is pad or follows: plain, special, pad, EOS and added ids score as in full rows."""
@@ -183,6 +184,7 @@ def room_for(backbone: nn.Module, ids: int) -> Iterator[list[int]]:
         hook.remove()
 
 
+@pytest.mark.slow
 def test_a_batch_that_does_not_fit_is_halved_and_this_is_remembered(llama: Toy) -> None:
     """What is done is kept; the next batches, and the next call, start with what was small."""
     scorer, expected = llama.scorer(ids_per_batch=128), llama.expected(PREFIX, SINGLES, (END,), PAD)
@@ -244,6 +246,7 @@ def test_only_want_of_memory_is_tried_again(llama: Toy, error: Exception) -> Non
         assert (sizes, scorer.ids_per_batch) == ([10], 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_groups_of_several_lengths_are_one_batch(tmp_path: Path, kind: str) -> None:
     """Shorter rows are padded where nobody looks, as on a GPU; scores are the checkpoint's own."""

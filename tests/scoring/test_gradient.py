@@ -214,6 +214,7 @@ def test_the_prefix_runs_once_and_no_more_at_once_than_fit(
     assert [len(batch) for batch in batches[1:]] == [3, 2]
 
 
+@pytest.mark.slow
 def test_a_batch_that_does_not_fit_is_halved(llama: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done is kept; where one row or the prefix does not fit it is the engine's error."""
     answers, sizes = [(i, LOVE) for i in range(10, 20)], list[int]()

@@ -55,6 +55,7 @@ def is_best(found: float, rewards: NDArray[np.float32], direction: str) -> bool:
     return bool(abs(found - best) < 1e-5 * rewards.std())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["exhaustive", "gcg"])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_best_of_all_pairs_is_found(
@@ -70,6 +71,7 @@ def test_the_best_of_all_pairs_is_found(
     assert is_best(found, rewards_of_pairs(model, ids), direction)
 
 
+@pytest.mark.slow
 def test_what_is_found_is_what_the_model_says(model: Checkpoint, tmp_path: Path) -> None:
     """Scores are the model's own, texts give back their ids, best first, and each is allowed."""
     found = search(model, "worst", Settings(length=3, budget=3000, starts=2), cache=tmp_path)

@@ -485,6 +485,7 @@ findings = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(made=st.lists(findings, max_size=3), policy=policies, another=policies)
 def test_an_earlier_policy_leaves_no_trace(
     made: list[Finding], policy: Policy, another: Policy

@@ -79,6 +79,7 @@ def checked(picture: Picture) -> None:
     assert all(len(row) == len(picture.columns) for row in picture.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EVERY)
 def test_all_that_evidence_holds_is_in_its_chart(kind: str) -> None:
     """Whatever is changed in a finding is changed in its chart, but for what is named above."""

@@ -272,6 +272,7 @@ def test_mean_and_spread_are_those_of_all_trainings() -> None:
     assert gate.estimate.parts == pytest.approx(np.mean(parts, axis=0), rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_an_unlucky_draw_blocks_as_often_as_it_should() -> None:
     """Of trainings that are alike, one in twenty at most regresses, if the spread is all there is.
 

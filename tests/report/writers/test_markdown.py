@@ -96,6 +96,7 @@ Audited: Toy
 """  # noqa: E501
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["word " * 60, "|" * 300, "\U000f0000" * 300], ids=["words", "bars", "wide"]
 )

