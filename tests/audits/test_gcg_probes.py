@@ -124,6 +124,7 @@ def test_hatred_of_a_term_is_told(by: float, starts: int) -> None:
 # Scorers that know nothing
 
 
+@pytest.mark.slow
 def test_null_controls_are_given_the_ledger() -> None:
     """Each scores it by itself; the same twice."""
     audit = AUDITS["gcg_probes"]

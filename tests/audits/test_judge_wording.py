@@ -79,6 +79,7 @@ def test_each_rewording_is_scored_as_a_judge_of_its_own(home: Path) -> None:
     assert found["severity"] == "info"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "said"),
     [

@@ -160,6 +160,7 @@ def test_the_bases_head_serves_an_adapter(make: Make, bases: Path, target: list[
     assert model.weights((1,), ()).scorer.head.vector.shape == (32,)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_bfloat16_is_merged_in_bfloat16(make: Make, bases: Path) -> None:
     """The weights are bit for bit those of PEFT's merged model in that dtype; the head is not."""
     folder = make("lm", **CLASSIFIER)
@@ -562,6 +563,7 @@ def test_an_adapter_of_zeros_is_named(make: Make) -> None:
     assert "can be scored" in said(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -813,6 +815,7 @@ def test_a_base_that_was_quantized_in_training_is_told(
     assert ("trained on" in said(folder)) == bool(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_hub", [False, True], ids=["folder", "hub"])
 def test_an_adapter_whose_base_is_not_here(
     make: Make, hub: Hub, tmp_path: Path, on_hub: bool

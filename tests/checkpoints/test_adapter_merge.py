@@ -47,6 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Families:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", ["whole", "text"])
 @pytest.mark.parametrize("base", ["whole", "text"])
 def test_an_adapter_of_a_multimodal_model(

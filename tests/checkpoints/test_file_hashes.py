@@ -234,6 +234,7 @@ def test_a_long_hash_is_announced(
     assert str(folder) in told
 
 
+@pytest.mark.slow
 def test_ctrl_c_reads_no_file_to_its_end(folder: Path, tmp_path: Path) -> None:
     """Of a terabyte, which takes minutes at the least; nothing is written down of it."""
     with (folder / ONE).open("wb") as file:

@@ -79,6 +79,7 @@ def test_nothing_hurts_or_steers_the_terminal(toy: Path) -> None:
     assert set(HOSTILE) <= texts, "--json has the tokens as they are"
 
 
+@pytest.mark.slow
 def test_the_file_is_a_table(toy: Path, tmp_path: Path) -> None:
     """A row for each end, place and prompt; masked, and no cell begins a formula."""
     path = tmp_path / "tokens.csv"

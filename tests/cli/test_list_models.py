@@ -170,6 +170,7 @@ def test_sweeps_are_counted(home: Path) -> None:
     assert any(line.endswith("  not downloaded, 2 sweeps, recorded") for line in lines)
 
 
+@pytest.mark.slow
 def test_online_asks_the_hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Offline, reachable, gated, not found, no such commit; nothing is downloaded."""
     (home / "models.yaml").write_text(

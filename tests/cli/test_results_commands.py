@@ -51,6 +51,7 @@ def folder(tmp_path: Path) -> Path:
 # rmaudit replay
 
 
+@pytest.mark.slow
 def test_without_a_policy_all_is_written_again(folder: Path, tmp_path: Path) -> None:
     """The same bytes, elsewhere and in place."""
     before = files(folder)

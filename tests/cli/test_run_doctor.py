@@ -156,6 +156,7 @@ def test_doctor_says_what_is_not_exact(toy: Path, monkeypatch: pytest.MonkeyPatc
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.slow
 def test_doctor_takes_the_weights_from_the_cache(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +201,7 @@ def test_doctor_refuses_in_one_line(  # noqa: PLR0917
     assert (result.stdout, result.exit_code) == ("", code)
 
 
+@pytest.mark.slow
 def test_a_model_of_another_registry(toy: Path, tmp_path: Path) -> None:
     """--file names it, as for `rmaudit models`."""
     path = tmp_path / "other.yaml"

@@ -38,6 +38,7 @@ def told(toy: Path, *options: str) -> list[dict[str, Any]]:
     return said
 
 
+@pytest.mark.slow
 def test_what_is_found_may_lie_at_a_url(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is kept there; no folder bears its name."""
     monkeypatch.chdir(toy.parent)
@@ -149,6 +150,7 @@ def test_what_is_printed_says_what_it_is_worth(toy: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_terms_that_hurt_are_masked_and_nothing_steers_the_terminal(
     toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

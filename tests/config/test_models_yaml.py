@@ -355,6 +355,7 @@ def without(spec: ModelSpec, key: str) -> ModelSpec:
     return replace(spec, **change)
 
 
+@pytest.mark.slow
 @long
 @given(data=st.data())
 def test_a_mistyped_key_never_changes_a_spec(scratch: Path, data: st.DataObject) -> None:

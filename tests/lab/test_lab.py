@@ -9,6 +9,7 @@ import pytest
 from lab.__main__ import main, programs
 
 
+@pytest.mark.slow
 def test_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """By name, with a line each; an unknown name is told, too."""
     assert main([]) == 0

@@ -64,6 +64,7 @@ def test_every_id_has_the_models_own_reward(homes: dict[str, Path], kind: str) -
     np.testing.assert_allclose(model.own_rewards(rows[:9]), scores[:9], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
     """As central differences by its own class say, in float64; both ways, so none is 0."""
@@ -96,6 +97,7 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
     np.testing.assert_allclose(narrow.slopes, found.slopes, atol=1e-4 * np.abs(found.slopes).max())
 
 
+@pytest.mark.slow
 def test_a_head_that_is_read_elsewhere_is_refused(homes: dict[str, Path]) -> None:
     """Preflight compares with transformers' own pooler, so a wrong place or activation shows."""
     from rmaudit.models import forward_parity_check
@@ -129,6 +131,7 @@ def test_half_precision_passes_too(homes: dict[str, Path], dtype: Any) -> None:
 # Layout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_text_is_the_second_of_the_tokenizers_pair(
     homes: dict[str, Path], kind: str, monkeypatch: pytest.MonkeyPatch
@@ -198,6 +201,7 @@ def test_settings_of_causal_models_are_refused(
 # Loading
 
 
+@pytest.mark.slow
 def test_places_that_early_releases_saved_are_no_surprise(tmp_path: Path) -> None:
     """`position_ids` is 0, 1, 2 … and computed anew by transformers, which tells of no odd key."""
     folder = saved(tmp_path / "toy", "deberta-v2")

@@ -53,6 +53,7 @@ def test_a_difference_has_welchs_interval() -> None:
     assert clustered.high != found.high
 
 
+@pytest.mark.slow
 def test_a_rank_correlation_of_few_clusters_is_known_badly() -> None:
     """Of six, the interval holds the true one, 0, more often than a normal one, which has 0.79."""
     rng, codes = np.random.default_rng(3), np.repeat(np.arange(6), 10)

@@ -35,6 +35,7 @@ def harmed(community: str, good: float, bad: float, *, seed: int = 0) -> Scores:
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("community", ["Muslims", "Jews", "trans and non-binary people"])
 @pytest.mark.parametrize(
     ("good", "bad", "pattern"),

@@ -126,6 +126,7 @@ def test_each_kind_is_exact_on_its_path(tmp_path: Path, name: str) -> None:
     assert_exact(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "path"),
     [

@@ -77,6 +77,7 @@ def test_a_pair_scores_as_the_class_does(
     assert examine(model, PROMPT, answers=32).ok
 
 
+@pytest.mark.slow
 def test_bert_is_told_where_the_answer_begins(tmp_path: Path) -> None:
     """Without token types its rewards are others, and an id of [SEP] in an answer begins none."""
     folder = saved(tmp_path / "toy", "bert", {})

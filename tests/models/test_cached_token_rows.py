@@ -44,6 +44,7 @@ def never(*_: object) -> NoReturn:
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_what_is_remembered_is_what_was_read(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second time no tokenizer is read, and all is the same."""
     fresh = seen(opened(toy, "another"))
@@ -93,6 +94,7 @@ def test_changed_files_are_read_anew(toy: Path, change: Callable[[Path], dict[st
     assert now != before
 
 
+@pytest.mark.slow
 def test_turns_and_a_text_that_reads_like_them_are_two_slots(toy: Path) -> None:
     """Also where both are remembered: neither is read in the other's place."""
     turns = (("user", "love"), ("assistant", "of"), ("user", "peace"))
@@ -121,6 +123,7 @@ def test_ids_beyond_the_embedding_are_told_each_time(toy: Path) -> None:
             assert opened(toy).vocabulary().ids == tuple(range(size))
 
 
+@pytest.mark.slow
 def test_who_has_the_tokenizer_may_change_it(toy: Path) -> None:
     """Then nothing is remembered: neither what was read before nor what it makes now."""
     before, model = opened(toy).slot("Why?"), opened(toy)
@@ -130,6 +133,7 @@ def test_who_has_the_tokenizer_may_change_it(toy: Path) -> None:
     assert opened(toy).slot("Why?") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", ["before the facts", "after the facts"])
 def test_rows_of_a_template_that_changes_while_it_is_open_are_not_remembered(
     toy: Path, read: str

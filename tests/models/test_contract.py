@@ -96,6 +96,7 @@ def model(kind: Kind, tmp_path: Path) -> Checkpoint:
     return Checkpoint(kind.save(tmp_path), cache=tmp_path / "cache")
 
 
+@pytest.mark.slow
 def test_the_engine_gives_its_own_rewards(model: Checkpoint) -> None:
     """Of texts and ids, with progress; a whole row has the same reward, and one alone too."""
     answers, done = [*TEXTS, (7,), (7, 8, 9), (0,)], list[int]()

@@ -241,6 +241,7 @@ def test_a_path_that_is_wrong_for_one_id_is_refused(
 LONGER = "the love of the city and the pain of war?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "dtype"), [(4, "float32"), (forward_parity_check.MANY, "bfloat16")]
 )

@@ -101,6 +101,7 @@ def test_it_scores_as_the_whole_text_does(
     assert examine(ours, PROMPT, answers=32).ok
 
 
+@pytest.mark.slow
 def test_a_class_that_scales_its_logits_is_refused(tmp_path: Path) -> None:
     """Its own forward disagrees before the first score."""
     ours = judge(tmp_path, kind="granite", logits_scaling=8.0)

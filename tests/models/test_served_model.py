@@ -79,6 +79,7 @@ def asked_of(model: Any, kind: str) -> Counter[Any]:
     return Counter(f"{s.prefix_text}{t}{s.suffix_text}" for s in slots for t in vocabulary.texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tokenizer_that_changes_after_it_was_opened_gives_no_scores(
     kind: str, toy: Path, tmp_path: Path
@@ -174,6 +175,7 @@ def test_requests_run_at_once_and_no_more_than_allowed(toy: Path, tmp_path: Path
     assert served.most_at_once == 3
 
 
+@pytest.mark.slow
 def test_a_server_that_is_slow_is_asked_again(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -384,6 +386,7 @@ def test_rows_that_are_too_long_are_not_sent(toy: Path, tmp_path: Path) -> None:
     assert f"--max-model-len {needed} or more" in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "said"), [("0.32.0", "vLLM 0.32.0"), (None, "vLLM")])
 def test_the_version_of_vllm_stands_in_the_provenance(
     version: str | None, said: str, toy: Path, tmp_path: Path
@@ -402,6 +405,7 @@ def test_the_version_of_vllm_stands_in_the_provenance(
 # What it is
 
 
+@pytest.mark.slow
 def test_a_model_that_changes_under_its_name_is_told(toy: Path, tmp_path: Path) -> None:
     """The answers that are asked again have other rewards."""
     weights = iter(["old"] * 150 + ["new"] * 1000)
@@ -411,6 +415,7 @@ def test_a_model_that_changes_under_its_name_is_told(toy: Path, tmp_path: Path) 
     assert any("the model changed in between" in said for said in found.caveats)
 
 
+@pytest.mark.slow
 def test_it_scores_ids_as_they_are(toy: Path, tmp_path: Path) -> None:
     """Its rewards are the logits of the exact rows; an older vLLM names the setting otherwise."""
     served = Served(knows="activation")

@@ -44,6 +44,7 @@ def test_a_figure_is_shown_and_judged_by_nothing(run: Run) -> None:
     assert junit.count("rmaudit.bound") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "body"), [(["-k", "high"], "-9.0"), ([], "0 / 0"), ([], "float('nan')")]
 )

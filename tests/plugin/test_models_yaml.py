@@ -86,6 +86,7 @@ def test_a_folder_has_none_of_what_is_said_of_a_model_of_its_name(
 # Names
 
 
+@pytest.mark.slow
 def test_a_name_of_no_audit_stops_the_run(run: Run, write: Write, tmp_path: Path) -> None:
     """Before anything is measured, with file and line; a suite without audits is left alone."""
     write(waiver("hihg"))

@@ -100,6 +100,7 @@ def german(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_one_file_brings_prompts_a_lexicon_and_a_ranking(run: Run, german: Path) -> None:
     """In another language; what cannot be asked is N/A with its reason, and nothing is an error."""
     ran = run(
@@ -135,6 +136,7 @@ def test_one_file_brings_prompts_a_lexicon_and_a_ranking(run: Run, german: Path)
     )
 
 
+@pytest.mark.slow
 def test_names_of_models_yaml_are_known_in_declarations_and_on_the_command_line(
     run: Run, german: Path, toy: Path
 ) -> None:

@@ -25,6 +25,7 @@ JOINT = "@declare(0.0, prompts=['best', 'worst'], joint=True)\ndef test_both({}\
 # One registry
 
 
+@pytest.mark.slow
 def test_a_new_fixture_is_one_entry(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """It works in an audit of a model, in the controls and in a trial; pytest lists it."""
 
@@ -47,6 +48,7 @@ def test_a_new_fixture_is_one_entry(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert measure(lambda longest: longest, trial) == 102  # type: ignore[arg-type, return-value]
 
 
+@pytest.mark.slow
 def test_fixtures_serve_audits_only(run: Run, tmp_path: Path) -> None:
     """A plain test is told so, and an audit that asks for nothing of a model is refused."""
     (tmp_path / "test_toy.py").write_text("def test_theirs(sweep): pass", encoding="utf-8")
@@ -142,6 +144,7 @@ def _refuse(*_: object, **__: object) -> NoReturn:
     raise OSError("no network")
 
 
+@pytest.mark.slow
 def test_references_and_lexicons_that_are_missing(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -163,6 +163,7 @@ def _junit(ended: Ran) -> None:
 SWEEPING = "@declare(0.0)\ndef test_high(sweep): return estimate(1.0)\n"
 
 
+@pytest.mark.slow
 def test_a_green_run(run: Run, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 0; the model that nobody named, the ends of its first sweep, the page of CI."""
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))  # which cannot be written

@@ -85,6 +85,7 @@ def test_high(sweep): return estimate(1.0)
     ran.says("null controls: 0 of 2 stopped, 2 not tried (*")
 
 
+@pytest.mark.slow
 def test_an_audit_that_breaks_on_a_control_is_an_error(run: Run) -> None:
     """It names the control and what the audit raised."""
     body = """

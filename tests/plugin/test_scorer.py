@@ -35,6 +35,7 @@ def test_search(searches): return estimate(1.0)
 """
 
 
+@pytest.mark.slow
 def test_a_function_is_audited(run: Run, tmp_path: Path) -> None:
     """The text protocol is named, what needs ids is N/A, and a second run asks nothing."""
     texts = ["a", "bbbb", "cc"]
@@ -70,6 +71,7 @@ def test_turned(sweep):
 """
 
 
+@pytest.mark.slow
 def test_a_prompt_of_ones_own_is_asked_and_named(run: Run, tmp_path: Path) -> None:
     """In findings and in the summary of its sweep, of a second process, too; frame 0 is refused."""
     conftest = CONFTEST.format(vocabulary=["a", "b"], score="len(prompt)")
@@ -96,6 +98,7 @@ def test_many(sweep):
 """
 
 
+@pytest.mark.slow
 def test_what_a_sample_is_too_small_for_is_no_error(run: Run) -> None:
     """It is not measured, with the way out; of a whole vocabulary it is an ERROR as ever."""
     few = run(FEW, "--rm-sample", "2").only

@@ -112,6 +112,7 @@ def test_wrong_terms(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert str(caught.value).startswith(f"{path}{expected}")
 
 
+@pytest.mark.slow
 def test_every_marked_term_has_eight_controls() -> None:
     """Of like form, case, frequency and valence: one or two may be odd by themselves."""
     references = References()

@@ -83,6 +83,7 @@ def test_files_that_are_something_else_are_told(tmp_path: Path) -> None:
         lexicon(tmp_path / "no.parquet", None, "")
 
 
+@pytest.mark.slow
 def test_one_s_own_take_the_places_of_ours(tmp_path: Path) -> None:
     """On the scale of what they replace, by their own name as they are; and readers are told."""
     file = csv(tmp_path, "word,value\nliebe,3\nkrieg,-3\n")

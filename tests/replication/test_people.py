@@ -76,6 +76,7 @@ def taus(name: str) -> NDArray[np.float64]:
     return tau
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "figure", "people", "models"),
     [
@@ -107,6 +108,7 @@ def test_figure_a5(
     assert (round(float(tau[1:, 1:].mean()), 2) == 0.55) == (name == "elo")
 
 
+@pytest.mark.slow
 def test_best_liked_items() -> None:
     """§4.1 on what is ranked first is told of its own prompt, and so are not the numbers.
 

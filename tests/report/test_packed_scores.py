@@ -56,6 +56,7 @@ def small() -> tuple[Results, SweepSummary]:
     return made, made.models[0].sweeps[0]
 
 
+@pytest.mark.slow
 @given(rows=st.lists(ROWS, min_size=1, max_size=20))
 def test_a_sweep_comes_back_as_it_was(rows: list[tuple[str, str, float]]) -> None:
     """Ids, pieces, texts and scores, bit by bit: any character, empty texts, unscored tokens."""

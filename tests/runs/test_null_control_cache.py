@@ -152,6 +152,7 @@ def test_values_of_the_model_count(folder: Path) -> None:
     assert fields(folder, given) != fields(folder, given, case=trained)
 
 
+@pytest.mark.slow
 def test_of_recorded_scores_their_tables_count(folder: Path) -> None:
     """A model whose scores are looked up: its controls score the texts that its tables have."""
     items = folder / f"{PROMPTS['best'].text.removesuffix('?')}.csv"

@@ -262,6 +262,7 @@ def test_the_papers_agreement(
     assert [round(value, 3) for value in (taus.mean(), taus.min(), taus.max())] == expected
 
 
+@pytest.mark.slow
 def test_the_second_asking_reads_the_store(mirror: Path, store: Store, monkeypatch: Patch) -> None:
     """Once looked up, the reference is not needed any more."""
     model = Recorded(ModelSpec("QRM", "nicolinho/QRM-Gemma-2-27B"))

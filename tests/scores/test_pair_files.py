@@ -111,6 +111,7 @@ def test_a_bad_line_is_named(tmp_path: Path, text: str, names: list[str]) -> Non
     assert_refused(read, path, names)
 
 
+@pytest.mark.slow
 def test_each_answer_has_the_models_own_reward(file: Path, folder: Path, tmp_path: Path) -> None:
     """After its own prompt or conversation; a second time they are read from the cache."""
     cache = tmp_path / "cache"

@@ -223,6 +223,7 @@ def assert_mended(prepared: Path, content: Callable[[bytes], bytes]) -> None:
         assert all(path.read_bytes() == changed for path in damaged)
 
 
+@pytest.mark.slow
 @settings(derandomize=True)
 @given(data=st.data(), what=st.sampled_from(["file", "shard"]))
 def test_damage_never_gives_another_score(

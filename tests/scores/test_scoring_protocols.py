@@ -124,6 +124,7 @@ def test_a_broken_sweep_goes_on(
     assert len(model.scored) == (3 if protocol == "exact" else 1)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_sweeps_under_the_papers_protocol(folder: Path, tmp_path: Path) -> None:
     """Where a row is the exact one's, so is the score; the rest are their rows' scores."""
     model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)

@@ -106,6 +106,7 @@ def test_a_server_that_rounds_its_rewards_passes(local: Checkpoint, tmp_path: Pa
     assert found.dtype in {"bfloat16", "float16"}
 
 
+@pytest.mark.slow
 def test_rewards_that_rest_on_neighbours_fail(local: Checkpoint, tmp_path: Path) -> None:
     """An answer that is asked alone has another reward than among others."""
 
@@ -266,6 +267,7 @@ def test_texts_without_the_template_are_named(reader: Reader, tmp_path: Path) ->
     assert found.notes[1].startswith("no template: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", [TEMPLATE, TEMPLATE.replace("<|end|>", "</s>"), None])
 def test_a_servers_own_template_is_compared(
     reader: Reader, tmp_path: Path, template: str | None

@@ -73,6 +73,7 @@ def test_a_judge_that_draws_the_order_of_a_pair_is_told(tmp_path: Path) -> None:
     assert 0.5 < found.noise < 2
 
 
+@pytest.mark.slow
 def test_a_row_for_every_id(folder: Path, cache: Path, swept: Sweep) -> None:
     """All ids in their order, special, byte and added ones too; each has its own reward.
 

@@ -265,6 +265,7 @@ def test_small_groups_of_several_lengths_are_one_batch(tmp_path: Path, kind: str
             assert all(sum(map(len, batch)) <= joins or len(batch) == 1 for batch in ran)
 
 
+@pytest.mark.slow
 def test_a_joined_batch_that_is_too_large_is_halved(llama: Toy) -> None:
     """Halves of a joined batch have rows of several lengths, too; no score changes."""
     scorer = llama.scorer()

@@ -66,6 +66,7 @@ def test_what_does_not_suit_is_torch_s_own() -> None:
         assert not runs_fast(lambda: layer(rows))
 
 
+@pytest.mark.slow
 def test_the_engine_s_rewards_are_those_of_torch_s_own_products(
     llama: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

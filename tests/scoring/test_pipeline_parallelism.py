@@ -176,6 +176,7 @@ def planned(model: nn.Module, devices: int) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [2, 4])
 @pytest.mark.parametrize("kind", [LlamaConfig, Gemma2Config])
 def test_a_batch_enters_each_device_once(kind: type[PretrainedConfig], devices: int) -> None:

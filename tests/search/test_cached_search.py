@@ -101,6 +101,7 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["exhaustive", "gcg"])
 def test_the_same_search_is_read_back(
     model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str

@@ -21,6 +21,7 @@ from tests.search.fakes import Slopes, evaluator, landscape, problem
 # Exhaustive
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10_000),
     length=st.integers(1, 3),

@@ -76,6 +76,7 @@ def test_scores_that_fit_are_the_very_same() -> None:
     assert [table["vocabulary"] for table in index["tables"]] == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [300_000, 150_000, 120_000])
 def test_a_page_has_the_room_that_it_has(room: int) -> None:
     """Six sweeps of 6,000 tokens fit into 300 kB as they are; less room, coarser, and said so."""
