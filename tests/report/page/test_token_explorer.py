@@ -102,7 +102,7 @@ def test_an_unscored_token_has_no_score_on_a_page_with_less_room() -> None:
 @pytest.mark.slow
 def test_ten_models_of_the_largest_vocabularies_fit() -> None:
     """By what a token takes: 12 MB have 1.5 bytes for each of 256k ids, ten models, 3 prompts."""
-    n, models = 40_000, 3
+    n, models = 100_000, 3
     room = (token_explorer.PAGE - 3_000_000) * n * models // (256_000 * 10)
     page = str(token_explorer.explorer(swept(n, models=models), room=room))
     assert len(page) < room + len(str(token_explorer.SCRIPT)) + 10_000
