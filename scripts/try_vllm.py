@@ -27,7 +27,7 @@ def main() -> None:
         home = Path(scratch)
         venv.create(home, with_pip=True)
         output_of(str(home / "bin" / "python"), "-m", "pip", "install", "-q", VLLM)
-        tests = ("-m", "pytest", "-m", "slow", "tests/models/test_real_vllm.py")
+        tests = ("-m", "pytest", "-m", "slow", "tests/sources/test_real_vllm.py")
         named = {**os.environ, "RMAUDIT_VLLM": str(home / "bin" / "vllm")}
         run = [sys.executable, *tests]
         done = subprocess.run(run, cwd=ROOT, env=named, check=False)  # noqa: S603  (our own tests)

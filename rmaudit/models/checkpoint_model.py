@@ -102,13 +102,20 @@ class Checkpoint(RewardModel):
         # As they were when they were opened, and then when they were last loaded.
         self._files = file_hashes.states([] if loader else self.loader.files())
 
-    def sibling(self, spec: ModelSpec) -> Checkpoint:
+    def with_head(self) -> Checkpoint:
+        """Return the model itself, since it has a head."""
+        return self
+
+    def sibling(self, spec: ModelSpec) -> Checkpoint | None:
         """Return the judge of another entry, with another template; both share the weights.
+
+        None if its verdict is another.
 
         Raises:
             ModelError: its tokenizer or template cannot be read.
         """
-        return Checkpoint(spec, cache=self.cache, device=self.device, memory=self._memory)
+        other = Checkpoint(spec, cache=self.cache, device=self.device, memory=self._memory)
+        return other if other.identity["verdict"] == self.identity["verdict"] else None
 
     @property
     def adapter(self) -> Adapter | None:

@@ -20,7 +20,7 @@ from rmaudit.config.model_registry import load_registry
 from rmaudit.errors import ModelError, NoGradient, NoWeights, SpecError
 from rmaudit.models import model_factory, scoring_description
 from rmaudit.models.checkpoint_doctor import EXACT
-from rmaudit.models.implicit_reward import ImplicitReward
+from rmaudit.sources.implicit_reward import ImplicitReward
 from tests.models.loaded import rows_of
 from tests.toys import toy_language_model, toy_tokenizer
 
