@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,7 +30,6 @@ from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
     from rmaudit.models.checkpoint_doctor import Check, Examination
-    from rmaudit.models.checkpoint_model import Checkpoint
     from rmaudit.models.model_interfaces import RewardModel
     from rmaudit.models.text_scorer import TextScorer
     from rmaudit.scores.logged_rewards_check import Diagnosis
@@ -107,7 +106,7 @@ def _examined(
     """
     from rmaudit.models.cached_token_rows import local_spec
     from rmaudit.models.checkpoint_doctor import examine
-    from rmaudit.models.checkpoint_model import from_spec
+    from rmaudit.models.checkpoint_model import from_spec, with_head
     from rmaudit.scores.served_doctor import compare
 
     if model.behind_server:
@@ -125,7 +124,7 @@ def _examined(
         return _served_lines(model, compared), _served_json(model, compared), compared.ok
     if checkpoint is not None:
         fail("--checkpoint is for a model behind a server, and this is none; leave it out")
-    found = examine(cast("Checkpoint", model.with_head()), prompt.asked, answers=answers)
+    found = examine(with_head(model), prompt.asked, answers=answers)
     return _doctor_lines(model.name, found), _doctor_json(model.name, found), found.ok
 
 
@@ -136,12 +135,13 @@ def _compared_with_logged(
 
     A model that is no checkpoint ends the command. Raises `RmauditError` for a wrong file or model.
     """
+    from rmaudit.models.checkpoint_model import with_head
     from rmaudit.scores import reward_log_file
     from rmaudit.scores.logged_rewards_check import against
 
     logged = reward_log_file.read(path)
     try:
-        local = cast("Checkpoint", model.with_head())
+        local = with_head(model)
     except NoWeights:
         fail(f"{model.name}: --against needs a checkpoint with its head; name its folder or hub id")
     found = against(local, logged)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rmaudit.checkpoints import bundled_model
 from rmaudit.checkpoints.third_party_errors import brief, short
@@ -21,9 +21,6 @@ from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import ModelError, NoWeights, RmauditError, SpecError
 from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.text_scorer import TextScorer
-
-if TYPE_CHECKING:
-    from rmaudit.models.checkpoint_model import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +112,12 @@ def opened(spec: ModelSpec, opening: Opening | None = None) -> Scored:
     else:
         model = _opened_by_others(kind, spec, given)
     if spec.objective is not None and not given.recorded:
-        _refuse_headless(model, spec.objective)
+        try:
+            model.with_head()
+        except NoWeights:
+            message = f"{spec.name}: no objective {spec.objective!r}, for only a checkpoint has a "
+            raise ModelError(f"{message}head with outputs to choose among; leave it out") from None
     return model
-
-
-def _refuse_headless(model: Scored, objective: str) -> None:
-    try:
-        model.with_head()
-    except NoWeights:
-        message = f"{model.name}: no objective {objective!r}, for only a checkpoint has a head"
-        raise ModelError(f"{message} with outputs to choose among; leave it out") from None
 
 
 def _opened_by_others(kind: str, spec: ModelSpec, opening: Opening) -> RewardModel | TextScorer:
@@ -144,19 +137,3 @@ def _opened_by_others(kind: str, spec: ModelSpec, opening: Opening) -> RewardMod
         message = f"{whose} returned {short(repr(model))}, allowed: a RewardModel or a TextScorer"
         raise ModelError(f"{message} (docs/how-to/sources-and-outputs.md)")
     return model
-
-
-def checkpoint(
-    name: str | Path | None = None,
-    *,
-    registry: Path | None = None,
-    cache: Path | None = None,
-    device: str = "auto",
-    dtype: Dtype | None = None,
-) -> Checkpoint:
-    """Open a model that must be a checkpoint; raise `NoWeights` for any other kind of model.
-
-    Raises as `load` does.
-    """
-    model = load(name, registry=registry, cache=cache, device=device, dtype=dtype)
-    return cast("Checkpoint", model.with_head())

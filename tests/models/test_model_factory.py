@@ -11,14 +11,17 @@ import numpy as np
 import pytest
 
 import rmaudit
+from rmaudit.checkpoints import checkpoint_source
 from rmaudit.config import servers
 from rmaudit.config.model_registry import ModelSpec, load_registry, resolve
 from rmaudit.errors import ModelError, NoWeights, RmauditError, SpecError
 from rmaudit.models import scoring_description
+from rmaudit.models.checkpoint_model import with_head
 from rmaudit.models.model_factory import Opening, opened
 from rmaudit.models.model_interfaces import caveats_of_scores
 from rmaudit.models.text_scorer import TextScorer
 from tests.installed import HOW_TO, install
+from tests.toys import toy_checkpoint
 
 FILE = """models:
   our-rm:
@@ -69,6 +72,22 @@ def test_another_address_is_another_key(house: Path) -> None:
     assert len(keys) == 3
 
 
+def test_a_source_may_fetch_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which can all that a checkpoint can: its head is looked into."""
+    text = (
+        "from dataclasses import replace\nfrom rmaudit.models.checkpoint_model import from_spec\n"
+    )
+    text += "def open_model(spec, opening):\n    where = spec.source.removeprefix('house+')\n"
+    text += "    return from_spec(replace(spec, source=where), cache=opening.cache)\n"
+    install(tmp_path, monkeypatch, servers.GROUP, {"house": "house_rm:open_model"}, text)
+    folder = toy_checkpoint(tmp_path / "toy")
+
+    model = opened(ModelSpec("our-rm", f"house+{folder}"), Opening(tmp_path / "cache"))
+
+    assert with_head(model).loader.folder == folder
+    assert model.takes == "token ids"
+
+
 def test_what_only_a_checkpoint_has_is_refused(house: Path) -> None:
     """Its head, an output of it, and the keys that decide how weights are loaded."""
     (spec,) = resolve(load_registry(house), "our-rm#honesty")
@@ -77,6 +96,9 @@ def test_what_only_a_checkpoint_has_is_refused(house: Path) -> None:
         opened(spec)
     with pytest.raises(NoWeights):
         rmaudit.load("our-rm", registry=house).with_head()
+    with pytest.raises(ModelError, match=r"it is opened by another package \(house\+http:"):
+        checkpoint_source.find(spec, house.parent)
+    assert checkpoint_source.presence(spec, house.parent) == "house"
     house.write_text(FILE.replace("batch: 2", "dtype: float16"), encoding="utf-8")
     with pytest.raises(SpecError, match=r":5: our-rm: dtype: the source 'house' decides that"):
         load_registry(house)

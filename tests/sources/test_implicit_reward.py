@@ -152,7 +152,7 @@ def test_what_it_cannot_give_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoGradient):
         model.gradient(PROMPT, [(5,)])
     with pytest.raises(NoWeights, match="no head"):
-        model_factory.checkpoint("ours", registry=tmp_path / "models.yaml", cache=tmp_path)
+        model.with_head()
     with pytest.raises(ModelError, match="begins with no prompt"):
         model.score_rows([(5, 6, 7)])
 
