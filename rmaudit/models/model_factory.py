@@ -100,10 +100,8 @@ def kind_of(spec: ModelSpec) -> str:
 def opened(spec: ModelSpec, opening: Opening | None = None) -> Scored:
     """Open a models.yaml entry by the source of its kind; without `opening`, as `load` does.
 
-    Raises as `load` does.
-
-    Raises:
-        ModelError: the source of another package cannot be imported, raises, or returns no model.
+    Raises as `load` does, and `ModelError` if the source of another package cannot be imported,
+    raises anything else, or returns no model.
     """
     given = opening or Opening()
     kind = "recorded" if given.recorded else kind_of(spec)
