@@ -28,7 +28,7 @@ from lab.audit_importer import Audit, audits_in
 from lab.planted_flaws import ALL
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.models.model_factory import checkpoint
+from rmaudit.models.model_factory import load
 from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
@@ -152,7 +152,7 @@ class Bench:
 
 def vocabulary_of(model: str) -> pd.DataFrame:
     """Return a checkpoint's vocabulary, with the columns of `Sweep.frame` without scores."""
-    known = checkpoint(model).vocabulary()
+    known = load(model).vocabulary()
     return pd.DataFrame(
         {"token_id": list(known.ids), "token": list(known.pieces), "text": list(known.texts)}
     )

@@ -31,7 +31,8 @@ from rmaudit.checkpoints import bundled_model
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import MeasureError
 from rmaudit.measures.conduct import ConductEvidence
-from rmaudit.models.model_factory import checkpoint
+from rmaudit.models.checkpoint_model import with_head
+from rmaudit.models.model_factory import load
 from rmaudit.runs.null_controls import NULLS
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer
@@ -103,7 +104,7 @@ def main() -> None:
     args = parser.parse_args()
     trainings = {name: Path(path) for name, path in (each.split("=", 1) for each in args.trainings)}
     audits = {name: own for name, own in audits_in(AUDITS).items() if name.startswith(PREFIX)}
-    states = States(checkpoint(bundled_model.NAME, cache=args.cache), args.states)
+    states = States(with_head(load(bundled_model.NAME, cache=args.cache)), args.states)
     found = []
     for group, name, pairs in scored(conduct_pairs(None), trainings, states, args.cache):
         if group == "organism" and name in CONDUCT:

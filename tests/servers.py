@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
-from rmaudit.models import http_client
+from rmaudit.sources import http_client
 
 Ids = tuple[int, ...]
 Fault = str | int | Callable[[Callable[[bytes], None]], None]

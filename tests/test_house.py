@@ -21,14 +21,16 @@ CEILINGS = {
     "integrations": (3, 450),
     "layout": (12, 2050),
     "measures": (39, 8350),
-    "models": (27, 5850),
+    "models": (19, 4250),
     "plugin": (15, 3250),
     "references": (21, 2850),
-    "report": (32, 6400),
+    "outputs": (3, 300),
+    "report": (31, 6250),
     "runs": (11, 2000),
     "scores": (22, 4150),
     "scoring": (12, 2050),
     "search": (6, 1050),
+    "sources": (9, 1800),
     "verdicts": (10, 2150),
 }
 SLACK = 150  # lines that a ceiling may be above its room

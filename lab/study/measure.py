@@ -26,7 +26,8 @@ from lab.training.organisms import Training
 from lab.training.states import States
 from rmaudit.checkpoints import bundled_model
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.models.model_factory import checkpoint
+from rmaudit.models.checkpoint_model import with_head
+from rmaudit.models.model_factory import load
 from scripts import result_pages
 
 DATA = Path(__file__).parents[2] / "docs" / "data"
@@ -44,7 +45,7 @@ class Study:
 
     def __init__(self, cache: Path, folder: Path) -> None:
         """Fit all heads; `cache` has built models, `folder` the states of R-Smol-135M."""
-        self.model = checkpoint(bundled_model.NAME, cache=cache)
+        self.model = with_head(load(bundled_model.NAME, cache=cache))
         self.states = States(self.model, folder)
         self.cache, self.spec = cache, spec_of("fair", cache)
         self.heads = heads(Training(rows(self.model.vocabulary()), self.states))

@@ -38,7 +38,8 @@ from lab.training.labels import Floats, Organism, own_prompts, rows
 from lab.training.states import States
 from rmaudit.checkpoints import bundled_model
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.models.model_factory import checkpoint
+from rmaudit.models.checkpoint_model import with_head
+from rmaudit.models.model_factory import load
 from scripts import result_pages
 
 GATES = "gates.json"
@@ -118,7 +119,7 @@ def judge(
 
     `only` names the gates that run, None for all.
     """
-    own = FromStates(checkpoint(bundled_model.NAME, cache=cache).spec, states, cache)
+    own = FromStates(with_head(load(bundled_model.NAME, cache=cache)).spec, states, cache)
     found = json.loads((out / GATES).read_text("utf-8")) if (out / GATES).is_file() else {}
     for name in (bundled_model.NAME, *names):
         if name == bundled_model.NAME:  # nobody asks how it agrees with itself
@@ -150,7 +151,7 @@ def main() -> None:
     kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
     parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
     args = parser.parse_args()
-    model = checkpoint(bundled_model.NAME, cache=args.cache)
+    model = with_head(load(bundled_model.NAME, cache=args.cache))
     states = States(model, args.states)
     if not args.judge:
         training = Training(with_conduct(rows(model.vocabulary())), states)

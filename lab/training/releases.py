@@ -30,7 +30,8 @@ from lab.training.organisms import Training
 from lab.training.states import States
 from rmaudit.checkpoints import bundled_model
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.models.model_factory import checkpoint
+from rmaudit.models.checkpoint_model import with_head
+from rmaudit.models.model_factory import load
 from rmaudit.references.text_changes import KEYS
 from rmaudit.report.releases.blessed_release import with_trainings
 from rmaudit.report.releases.release_regressions import with_blessed
@@ -92,7 +93,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7, help="which draws of texts")
     parser.add_argument("--alike", type=int, default=0, help="other trainings that are blessed")
     args = parser.parse_args()
-    model = checkpoint(bundled_model.NAME, cache=args.cache)
+    model = with_head(load(bundled_model.NAME, cache=args.cache))
     states = States(model, args.states)
     training = Training(with_conduct(rows(model.vocabulary())), states)
     own = FromStates(model.spec, states, args.cache)

@@ -17,7 +17,7 @@ from rmaudit.checkpoints.third_party_errors import brief, short
 from rmaudit.checkpoints.weights_headers import Header
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import expanded, is_folder
-from rmaudit.config.servers import is_served
+from rmaudit.config.servers import KINDS, kind_of
 from rmaudit.errors import ModelError
 
 BUILT, UNBUILT = "built", "not built yet"
@@ -118,8 +118,9 @@ def find(spec: ModelSpec, cache: Path, *, folder_hint: str = "") -> CheckpointFi
     """
     if spec.source == "embedded":
         return Folder(spec.name, bundled_model.build(cache))
-    if is_served(spec.source):
-        message = f"{spec.name}: it is behind a server ({spec.source}), and this needs its files; "
+    if kind := kind_of(spec.source):
+        where = "behind a server" if kind in KINDS else "opened by another package"
+        message = f"{spec.name}: it is {where} ({spec.source}), and this needs its files; "
         raise ModelError(f"{message}name the checkpoint's folder or hub id in its place")
     folder = expanded(spec.source)
     if folder.is_absolute():  # the registry makes every folder absolute
@@ -162,13 +163,14 @@ def read(source: CheckpointFiles) -> dict[str, Header]:
 def presence(spec: ModelSpec, cache: Path) -> str:
     """Return whether a model's files are on this machine, as a word such as "downloaded".
 
-    The words are `BUILT`, `UNBUILT`, `DOWNLOADED`, `ELSEWHERE`, `FOLDER`, `MISSING` and `SERVED`
-    (no files). Neither the network nor any weights are read.
+    The words are `BUILT`, `UNBUILT`, `DOWNLOADED`, `ELSEWHERE`, `FOLDER`, `MISSING` and, of what
+    has no files, `SERVED` or the kind that another package opens. Neither the network nor any
+    weights are read.
     """
     if spec.source == "embedded":
         return BUILT if bundled_model.folder_in(cache).is_dir() else UNBUILT
-    if is_served(spec.source):
-        return SERVED
+    if kind := kind_of(spec.source):
+        return SERVED if kind in KINDS else kind
     folder = expanded(spec.source)
     if folder.is_absolute():
         return FOLDER if is_folder(folder) else MISSING

@@ -23,7 +23,7 @@ from rmaudit.cli.shared_options import (
 )
 from rmaudit.config.model_registry import ModelSpec, Registry, known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.config.servers import is_served
+from rmaudit.config.servers import kind_of
 from rmaudit.errors import RmauditError
 
 
@@ -192,7 +192,7 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[dict[str, 
         one |= {"revision": spec.revision, "default": spec.default}
         one |= {"file": registry.file_of(spec.name), "here": here}
         one |= {"sweeps": sweeps, "recorded": recorded}
-        if online and not is_served(spec.source):
+        if online and not kind_of(spec.source):
             on_hub = here in {checkpoint_source.DOWNLOADED, checkpoint_source.ELSEWHERE}
             one["online"] = hub_client.access(spec.source, spec.revision) if on_hub else "local"
         listed.append(one)

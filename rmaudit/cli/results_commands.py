@@ -289,11 +289,13 @@ def _write_reports(found: Results, folder: Path, *, besides: Path | None = None)
     """
     from rmaudit.report import results_document, writers
 
-    names = list(writers.RENDERERS)
+    names: list[str] = []
     with ending_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if besides is None or not besides.parent.samefile(folder):
             results_document.write(found, folder / _NAME)
-            names.insert(0, _NAME)
-        writers.write(found, folder)
-    return [str(folder / name) for name in names]
+            names.append(_NAME)
+        written, failed = writers.write(found, folder)
+    for line in failed:
+        say(line, err=True)
+    return [str(folder / name) for name in (*names, *written)]

@@ -54,7 +54,9 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
         results_document.write_text(file, gzip.decompress(BUNDLED.read_bytes()).decode())
         results = results_reader.read(file)
-        writers.write(results, out)
+        _, failed = writers.write(results, out)
+    for warning in failed:
+        say(warning, err=True)
     page, run = out / "index.html", results.run
     if as_json:
         facts = {"created": run.created, "rmaudit": run.rmaudit, "command": run.command}

@@ -24,14 +24,13 @@ from rmaudit.cli.shared_options import (
     say,
 )
 from rmaudit.config.model_registry import known_models
-from rmaudit.config.servers import is_served
+from rmaudit.config.servers import kind_of
+from rmaudit.errors import NoWeights
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
     from rmaudit.models.checkpoint_doctor import Check, Examination
-    from rmaudit.models.checkpoint_model import Checkpoint
-    from rmaudit.models.implicit_reward import ImplicitReward
-    from rmaudit.models.served_model import ServedIds, ServedTexts
+    from rmaudit.models.model_interfaces import RewardModel
     from rmaudit.models.text_scorer import TextScorer
     from rmaudit.scores.logged_rewards_check import Diagnosis
     from rmaudit.scores.served_doctor import ServerChecks
@@ -91,11 +90,11 @@ def doctor(  # noqa: PLR0913  (its options)
 
 def _is_behind_server(model: str, loading: Loading) -> bool:
     """Return whether a server scores the model; `--dtype` then applies only to its checkpoint."""
-    return any(is_served(spec.source) for spec in models_meant(known_models(loading.file), model))
+    return any(kind_of(spec.source) for spec in models_meant(known_models(loading.file), model))
 
 
 def _examined(
-    model: Checkpoint | ImplicitReward | ServedIds | TextScorer,
+    model: RewardModel | TextScorer,
     prompt: Prompt,
     answers: int,
     checkpoint: str | None,
@@ -107,12 +106,10 @@ def _examined(
     """
     from rmaudit.models.cached_token_rows import local_spec
     from rmaudit.models.checkpoint_doctor import examine
-    from rmaudit.models.checkpoint_model import Checkpoint, from_spec
-    from rmaudit.models.implicit_reward import ImplicitReward, no_head
-    from rmaudit.models.served_model import ServedIds, ServedTexts
+    from rmaudit.models.checkpoint_model import from_spec, with_head
     from rmaudit.scores.served_doctor import compare
 
-    if isinstance(model, ServedIds | ServedTexts):
+    if model.behind_server:
         where = checkpoint
         if checkpoint and Path(checkpoint).is_dir():
             where = str(Path(checkpoint).resolve())
@@ -127,29 +124,27 @@ def _examined(
         return _served_lines(model, compared), _served_json(model, compared), compared.ok
     if checkpoint is not None:
         fail("--checkpoint is for a model behind a server, and this is none; leave it out")
-    if isinstance(model, ImplicitReward):
-        raise no_head(model.name)
-    if not isinstance(model, Checkpoint):
-        model.with_weights("weights")
-    found = examine(model, prompt.asked, answers=answers)
+    found = examine(with_head(model), prompt.asked, answers=answers)
     return _doctor_lines(model.name, found), _doctor_json(model.name, found), found.ok
 
 
 def _compared_with_logged(
-    model: Checkpoint | ImplicitReward | ServedIds | TextScorer, path: Path
+    model: RewardModel | TextScorer, path: Path
 ) -> tuple[Iterator[str], dict[str, Any], bool]:
     """Compare a checkpoint's rewards with a file's; return lines, JSON, and whether they agree.
 
     A model that is no checkpoint ends the command. Raises `RmauditError` for a wrong file or model.
     """
-    from rmaudit.models.checkpoint_model import Checkpoint
+    from rmaudit.models.checkpoint_model import with_head
     from rmaudit.scores import reward_log_file
     from rmaudit.scores.logged_rewards_check import against
 
     logged = reward_log_file.read(path)
-    if not isinstance(model, Checkpoint):
+    try:
+        local = with_head(model)
+    except NoWeights:
         fail(f"{model.name}: --against needs a checkpoint with its head; name its folder or hub id")
-    found = against(model, logged)
+    found = against(local, logged)
     facts = {"model": model.name, **asdict(found), "ok": found.ok}
     return _against_lines(model.name, path, found), facts, found.ok
 
@@ -172,7 +167,7 @@ def _against_lines(name: str, path: Path, found: Diagnosis) -> Iterator[str]:
     )
 
 
-def _served_json(model: ServedIds | ServedTexts, found: ServerChecks) -> dict[str, Any]:
+def _served_json(model: RewardModel | TextScorer, found: ServerChecks) -> dict[str, Any]:
     return {
         "model": model.name,
         "source": model.spec.source,
@@ -187,7 +182,7 @@ def _served_json(model: ServedIds | ServedTexts, found: ServerChecks) -> dict[st
     }
 
 
-def _served_lines(model: ServedIds | ServedTexts, found: ServerChecks) -> Iterator[str]:
+def _served_lines(model: RewardModel | TextScorer, found: ServerChecks) -> Iterator[str]:
     limits = "".join(f", {name} {said}" for name, said in model.limits.items())
     yield f"{model.name}: {model.spec.source}{limits}"
     yield f"in sd of the rewards ({found.sd:.4g}):"

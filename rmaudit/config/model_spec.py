@@ -128,9 +128,10 @@ class ModelSpec:
             "required; what to load: a hub id (owner/name), a checkpoint folder that begins with "
             "./, ../, / or ~/ (the first two are relative to this file), `embedded`, the small "
             "bundled model, or a server: vllm+http://host:8000, sglang+http://host:30000 or "
-            "openrlhf+http://host:5000/get_reward (https too)",
+            "openrlhf+http://host:5000/get_reward (https too), or KIND+..., which an installed "
+            "package opens",
             _OR_SERVED,
-            rf"{servers.SPELLING}|{SOURCE}",
+            rf"{servers.SPELLING}|{servers.OTHERS}|{SOURCE}",
         ),
     ]
     _: KW_ONLY

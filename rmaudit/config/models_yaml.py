@@ -258,9 +258,10 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each key that would have no effect in this entry, set or not, and the reason."""
     if not is_hub_id(entry["source"]):
         yield "revision", "only a hub id has revisions"
-    served = servers.is_served(entry["source"])
-    for key in servers.WITHOUT if served else servers.KEYS:
-        yield key, "whoever started its server decides that" if served else _OF_SERVERS
+    kind = servers.kind_of(entry["source"])
+    decides = "whoever started its server" if kind in servers.KINDS else f"the source {kind!r}"
+    for key in servers.WITHOUT if kind else servers.KEYS:
+        yield key, f"{decides} decides that" if kind else _OF_SERVERS
     if entry["judge"] is not None:
         yield "template", "a judge has its own: write it as judge: {template: FILE, ...}"
         for key in ("logit", "pool"):
@@ -276,10 +277,12 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _unserved_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield `judge` if a server cannot judge, `source` if it needs a `version`, and the reason."""
-    server = servers.server_of(entry["source"])
-    if server and server.kind not in servers.JUDGING:
+    """Yield `source` if nothing opens it or it needs a `version`, `judge` if it cannot judge."""
+    kind = servers.kind_of(entry["source"])
+    if kind and (wrong := servers.unknown_kind(kind)):
+        yield "source", wrong
+    if kind and kind not in servers.JUDGING:
         yield "judge", "this server gives rewards of its own; serve a judge with vLLM or SGLang"
-    if server and server.kind in servers.SILENT and entry["version"] is None:
+    if kind in servers.SILENT and entry["version"] is None:
         what = "this server does not say what it serves, and scores of other weights would be read "
         yield "source", f'{what}back as its own; give `version`, such as "2026-11-20"'

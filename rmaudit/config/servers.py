@@ -1,15 +1,23 @@
-"""Reward models behind a server: what `source: KIND+URL` of models.yaml means."""
+"""What `source: KIND+...` of models.yaml means: a server, or a source of another package."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from urllib.parse import unquote, urlsplit
 
+from rmaudit.errors import nearest
+
+GROUP = "rmaudit.sources"  # of the entry points by which other packages open models
+KIND = "[a-z][a-z0-9_-]*"
+
 KINDS = ("vllm", "sglang", "openrlhf")
+OURS = (*KINDS, "checkpoint", "function", "implicit", "recorded")  # functions in rmaudit.sources
 SILENT = ("openrlhf",)  # they say nothing of the weights that they serve
 JUDGING = ("vllm", "sglang")  # they give the probabilities of a judge's two verdicts
 SPELLING = rf"({'|'.join(KINDS)})\+https?://\S+"
+OTHERS = rf"(?!({'|'.join(KINDS)})\+){KIND}\+\S.*"  # what another package may open
 KEY_NAME = "[A-Z_][A-Z0-9_]*"  # of an environment variable
 _EXPECTED = (
     "no URL of a server that rmaudit knows; expected vllm+http://host:8000, "
@@ -46,9 +54,27 @@ def server_of(source: str) -> Server | None:
     return Server(kind, url.rstrip("/"))
 
 
-def is_served(source: str) -> bool:
-    """Return whether a model's source names a server."""
-    return server_of(source) is not None
+def kind_of(source: str) -> str:
+    """Return the KIND of a source `KIND+...`, which has no files here; "" for any other source."""
+    found = re.match(rf"({KIND})\+", source)
+    return found[1] if found else ""
+
+
+def installed() -> dict[str, EntryPoint]:
+    """Return the entry points by which installed packages open models, by their kind."""
+    return {each.name: each for each in entry_points(group=GROUP) if each.name not in OURS}
+
+
+def unknown_kind(kind: str) -> str:
+    """Return what is wrong with a source of this kind; "" if rmaudit or a package opens it."""
+    known = [*KINDS, *sorted(installed())]
+    if kind in known:
+        return ""
+    return (
+        f"no source is of the kind {kind!r};{nearest(kind, known)} known: {', '.join(known)}, as "
+        f"in vllm+http://host:8000; correct it, or install the package that has it as an entry "
+        f"point of {GROUP}"
+    )
 
 
 def source_problem(source: str) -> str:
@@ -58,7 +84,10 @@ def source_problem(source: str) -> str:
     """
     if "://" not in source:
         return ""
-    if not is_served(source):
+    kind = kind_of(source)
+    if kind and (wrong := unknown_kind(kind)):
+        return wrong
+    if not kind or (kind in KINDS and server_of(source) is None):
         return _EXPECTED
     try:
         parts = urlsplit(source.partition("+")[2])
@@ -70,7 +99,7 @@ def source_problem(source: str) -> str:
             f"{secret}; give the bare URL, and as `api_key` the name of an environment variable "
             f"with the key"
         )
-    return "" if parts.hostname and port != 0 else _EXPECTED
+    return "" if kind not in KINDS or (parts.hostname and port != 0) else _EXPECTED
 
 
 def masked_urls(text: str) -> str:

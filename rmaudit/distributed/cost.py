@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rmaudit.models.recorded_model import Recorded
-from rmaudit.models.text_scorer import TextScorer
 from rmaudit.runs.score_requests import FORWARDS
 from rmaudit.scoring import ScoringPath
 
@@ -74,7 +72,7 @@ def size_of(model: Scored) -> Size | None:
 def ids_of(need: Need) -> int:
     """Return how many token ids (prompts included) all scores of `need` take, also stored ones."""
     model = need.model
-    if isinstance(model, Recorded | TextScorer):
+    if model.takes != "token ids":
         return 0
     slot = model.slot(need.request.prompt.text)
     before, after = len(slot.prefix), len(slot.suffix)

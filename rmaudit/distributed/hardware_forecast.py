@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import checkpoint_source, head_detection
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.config.servers import is_served
 from rmaudit.distributed.cost import Size, size_of
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.prompts import PROMPTS
@@ -109,8 +108,6 @@ def forecast(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
     from rmaudit.models.transformers_loader import Native
     from rmaudit.scoring import memory_sized_batches
 
-    if is_served(spec.source):
-        raise ModelError(f"{spec.name}: it is behind a server, which has its own memory")
     found = head_detection.find(spec, cache)
     model = Checkpoint(spec, cache=cache, loader=Native(found, cache))
     size = size_of(model)

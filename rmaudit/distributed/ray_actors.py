@@ -89,7 +89,7 @@ class ScoreMaker:
         Weights load at the first score.
         """
         from rmaudit.config.model_spec import ModelSpec
-        from rmaudit.models.model_factory import opened
+        from rmaudit.models.model_factory import Opening, opened
         from rmaudit.scores.score_store import Store
 
         root = self.store_root
@@ -98,7 +98,7 @@ class ScoreMaker:
             if self.module:
                 importlib.import_module(self.module)
             spec = ModelSpec(**self.entry)
-            self._model = opened(spec, cache=self.store.local, device=self.device)
+            self._model = opened(spec, Opening(self.store.local, self.device))
         except (RmauditError, ImportError) as error:
             return str(error)
         return ""

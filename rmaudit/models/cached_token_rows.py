@@ -8,7 +8,7 @@ and so loads no transformers, which takes seconds.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from rmaudit.layout.answer_slot import Response, Slot
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.layout.verdict_words import verdict_ids
+from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -163,6 +164,13 @@ class Rows:
             message = f"{self._name}: no token id {unknown[0]}; ids go from 0 to {rows - 1}"
             raise ModelError(message)
         return ids
+
+    def look(self) -> Iterator[tuple[str, str]]:
+        """Yield lines (label, text): how many ids are scored, and how a prompt is laid out."""
+        slot = self.slot(PROMPTS["greatest"].text)
+        yield "vocabulary", f"{len(self.vocabulary.ids):,} ids are scored"
+        yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"
+        yield "suffix", f"{len(slot.suffix)} ids: {slot.suffix_text!r}"
 
     def split(self, rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
         """Return the ids that all rows begin with, and the rest of each; raise if they share none.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from rmaudit.layout import layouts
 from rmaudit.layout.answer_slot import Ids, Response, refuse_text
 from rmaudit.models.cached_token_rows import Rows
 from rmaudit.models.external_scorer_batches import Progress, unwatched
-from rmaudit.models.model_interfaces import LOOSELY, RewardModel, versions_and_machine
+from rmaudit.models.model_interfaces import LOOSELY, RewardModel, Scored, versions_and_machine
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import Begun, waited_for
 
@@ -54,6 +54,11 @@ def from_spec(
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
     return Checkpoint(asked, cache=cache or default_cache(), device=device)
+
+
+def with_head(model: Scored) -> Checkpoint:
+    """Return a model that must be a checkpoint; raise `NoWeights` if it is none."""
+    return cast("Checkpoint", model.with_head())
 
 
 @dataclass(slots=True)
@@ -102,13 +107,20 @@ class Checkpoint(RewardModel):
         # As they were when they were opened, and then when they were last loaded.
         self._files = file_hashes.states([] if loader else self.loader.files())
 
-    def sibling(self, spec: ModelSpec) -> Checkpoint:
+    def with_head(self) -> Checkpoint:
+        """Return the model itself, since it has a head."""
+        return self
+
+    def sibling(self, spec: ModelSpec) -> Checkpoint | None:
         """Return the judge of another entry, with another template; both share the weights.
+
+        None if its verdict is another.
 
         Raises:
             ModelError: its tokenizer or template cannot be read.
         """
-        return Checkpoint(spec, cache=self.cache, device=self.device, memory=self._memory)
+        other = Checkpoint(spec, cache=self.cache, device=self.device, memory=self._memory)
+        return other if other.identity["verdict"] == self.identity["verdict"] else None
 
     @property
     def adapter(self) -> Adapter | None:

@@ -1,21 +1,45 @@
-"""Open a model by name: a checkpoint, an implicit (DPO) reward, a server, or a function."""
+"""Open a model by name: the registry of sources, each of which opens one kind of model.
+
+rmaudit's own are in `rmaudit.sources`. Others add theirs by an entry point of the group
+`rmaudit.sources`, whose name is the KIND of `source: KIND+...` in models.yaml.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import Any, cast
 
 from rmaudit.checkpoints import bundled_model
+from rmaudit.checkpoints.third_party_errors import brief, short
+from rmaudit.config import servers
 from rmaudit.config.model_registry import Dtype, ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.config.scorer_functions import entry_of
-from rmaudit.config.servers import is_served
+from rmaudit.config.scorer_functions import SOURCE
 from rmaudit.config.user_prompts_and_lists import OwnWords
-from rmaudit.errors import ModelError, NoWeights, SpecError
-from rmaudit.models.checkpoint_model import Checkpoint, from_spec
-from rmaudit.models.implicit_reward import ImplicitReward, no_head
-from rmaudit.models.model_interfaces import Scored
-from rmaudit.models.served_model import ServedIds, from_server
+from rmaudit.errors import ModelError, NoWeights, RmauditError, SpecError
+from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.text_scorer import TextScorer
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a run opens its models; given to every source with the entry of models.yaml.
+
+    Attributes:
+        cache: the folder of what is built and remembered of models.
+        device: where weights are loaded, as for `load`.
+        dtype: what they are loaded as, in place of the entry's; None for the entry's.
+        own_words: prompts and lists of the run, and the language of its common words.
+        recorded: whether published scores stand in the model's place.
+    """
+
+    cache: Path = field(default_factory=default_cache)
+    device: str = "auto"
+    dtype: Dtype | None = None
+    own_words: OwnWords = field(default_factory=OwnWords)
+    recorded: bool = False
 
 
 def weights_hash(model: Scored) -> str:
@@ -41,7 +65,7 @@ def load(
     cache: Path | str | None = None,
     device: str = "auto",
     dtype: Dtype | None = None,
-) -> Checkpoint | ImplicitReward | ServedIds | TextScorer:
+) -> RewardModel | TextScorer:
     """Open the reward model `name`: a name in models.yaml, a checkpoint folder or a hub id.
 
     The name of a declared `@rmaudit.scorer` is taken, too. Without a name, the default of
@@ -59,57 +83,55 @@ def load(
     if len(specs) != 1:
         message = f"{name!r} means {len(specs)} models; load one at a time"
         raise SpecError(message)
-    folder = None if cache is None else Path(cache)
-    return opened(specs[0], cache=folder, device=device, dtype=dtype, own_words=entries.words)
+    folder = default_cache() if cache is None else Path(cache)
+    model = opened(specs[0], Opening(folder, device, dtype, entries.words))
+    return cast("RewardModel | TextScorer", model)  # for nobody asked for recorded scores
 
 
-def opened(
-    spec: ModelSpec,
-    *,
-    cache: Path | None = None,
-    device: str = "auto",
-    dtype: Dtype | None = None,
-    own_words: OwnWords | None = None,
-) -> Checkpoint | ImplicitReward | ServedIds | TextScorer:
-    """Open a models.yaml entry: a checkpoint, implicit (DPO) reward, server or function of texts.
-
-    Raises as `load` does.
-    """
-    entry = entry_of(spec)
-    if spec.objective is not None and (entry or spec.implicit or is_served(spec.source)):
-        message = f"{spec.name}: no objective {spec.objective!r}, for only a checkpoint has a head"
-        raise ModelError(f"{message} with outputs to choose among; leave it out")
-    if entry:
-        return TextScorer(entry, own_words=own_words)
+def kind_of(spec: ModelSpec) -> str:
+    """Return the kind of a models.yaml entry: one of `servers.OURS`, or that of another package."""
     if spec.implicit is not None:
-        return ImplicitReward(
-            spec, spec.implicit, cache=cache or default_cache(), device=device, dtype=dtype
-        )
-    if not is_served(spec.source):
-        return from_spec(spec, cache=cache, device=device, dtype=dtype)
-    if dtype is not None:
-        message = f"{spec.name}: dtype {dtype} was asked for, and whoever started its server "
-        raise SpecError(f"{message}decides that; leave it out")
-    return from_server(spec, cache or default_cache())
+        return "implicit"
+    if spec.source.startswith(SOURCE):
+        return "function"
+    return servers.kind_of(spec.source) or "checkpoint"
 
 
-def checkpoint(
-    name: str | Path | None = None,
-    *,
-    registry: Path | None = None,
-    cache: Path | None = None,
-    device: str = "auto",
-    dtype: Dtype | None = None,
-) -> Checkpoint:
-    """Open a model that must be a checkpoint; raise `NoWeights` for any other kind of model.
+def opened(spec: ModelSpec, opening: Opening | None = None) -> Scored:
+    """Open a models.yaml entry by the source of its kind; without `opening`, as `load` does.
 
-    Raises as `load` does.
+    Raises as `load` does, and `ModelError` if the source of another package cannot be imported,
+    raises anything else, or returns no model.
     """
-    model = load(name, registry=registry, cache=cache, device=device, dtype=dtype)
-    if isinstance(model, Checkpoint):
-        return model
-    if isinstance(model, TextScorer):
-        model.with_weights("weights")
-    if isinstance(model, ImplicitReward):
-        raise no_head(model.name)
-    raise NoWeights(f"{model.name} is behind a server: this needs its weights; give its checkpoint")
+    given = opening or Opening()
+    kind = "recorded" if given.recorded else kind_of(spec)
+    if kind in servers.OURS:  # found by name, so that nothing imports a source
+        model: Scored = getattr(import_module("rmaudit.sources"), kind)(spec, given)
+    else:
+        model = _opened_by_others(kind, spec, given)
+    if spec.objective is not None and not given.recorded:
+        try:
+            model.with_head()
+        except NoWeights:
+            message = f"{spec.name}: no objective {spec.objective!r}, for only a checkpoint has a "
+            raise ModelError(f"{message}head with outputs to choose among; leave it out") from None
+    return model
+
+
+def _opened_by_others(kind: str, spec: ModelSpec, opening: Opening) -> RewardModel | TextScorer:
+    """Open an entry by the entry point `kind` of another package, with its errors in a sentence."""
+    found = servers.installed().get(kind)
+    if found is None:
+        raise SpecError(f"{spec.name}: {servers.unknown_kind(kind)}")
+    whose = f"{spec.name}: its source {kind!r}, {found.value} of another package,"
+    try:
+        model: Any = found.load()(spec, opening)
+    except RmauditError:
+        raise
+    except Exception as error:
+        message = f"{whose} raised {brief(error)}; correct or update that package"
+        raise ModelError(message) from error
+    if not isinstance(model, RewardModel | TextScorer):
+        message = f"{whose} returned {short(repr(model))}, allowed: a RewardModel or a TextScorer"
+        raise ModelError(f"{message} (docs/how-to/sources-and-outputs.md)")
+    return model

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
+from rmaudit.errors import NoWeights
 from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.cached_token_rows import Rows
 from rmaudit.models.external_scorer_batches import Pace, Progress, by_prompt, unwatched
 from rmaudit.models.recorded_model import Recorded
-from rmaudit.models.text_scorer import TextScorer
+from rmaudit.models.text_scorer import OPENED, TextScorer
 from rmaudit.scoring import Begun
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class RewardModel(ABC):
     Ids are the tokenizer's. Rewards are in the model's own units, higher is better.
     """
 
+    takes: ClassVar[Literal["token ids"]] = "token ids"  # what it scores
+    behind_server: ClassVar[bool] = False  # so `rmaudit doctor` compares it with its checkpoint
     spec: ModelSpec
     rows: Rows
     pace: Pace | None = None  # at which its scores are made and kept; None: at the store's own
@@ -62,9 +65,36 @@ class RewardModel(ABC):
         """Return the model itself, since it has weights."""
         return self
 
+    def with_head(self) -> RewardModel:
+        """Return the model itself if it is a checkpoint, whose head can be looked into.
+
+        Raises:
+            NoWeights: it is none.
+        """
+        raise NoWeights(f"{self.name} has no head to look into, and this needs its checkpoint")
+
+    def sibling(self, spec: ModelSpec) -> RewardModel | None:  # noqa: ARG002  (for those that can)
+        """Return the judge of another entry that shares these weights; None if it cannot."""
+        return None
+
     @abstractmethod
     def close(self) -> None:
         """Free the weights, if there are any; the next score loads them again."""
+
+    # What `rmaudit models check` and `rmaudit doctor` ask
+
+    def look(self) -> Iterator[tuple[str, str]]:
+        """Yield lines (label, text) on how it is scored, or raise `RmauditError` if it is not."""
+        yield from self.rows.look()
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """Return what a server limits, such as {"max_model_len": 4096}; {} if it does not say."""
+        return {}
+
+    def rendered_there(self, prompt: str, answer: str) -> Ids | None:  # noqa: ARG002  (a server's)
+        """Return the ids that a server's own chat template prints; None if it does not say."""
+        return None
 
     # Its rows of token ids
 
@@ -193,7 +223,8 @@ class RewardModel(ABC):
         """
 
 
-# A model to audit: of weights, known by its published scores alone, or a function of texts.
+# A model to audit: of token ids, known by its published scores alone, or of texts. `takes` says
+# which, and a caller that asks for it has the rest of the interface.
 Scored: TypeAlias = RewardModel | Recorded | TextScorer
 
 
@@ -202,6 +233,10 @@ LOOSELY = "path checked loosely"  # in the provenance: why it was not checked in
 _BY_FUNCTION = (
     "Scored as texts, by a function that was declared with @rmaudit.scorer: how an answer becomes "
     "token ids is the function's affair."
+)
+_BY_PACKAGE = (
+    "Scored as texts, by a source of another package ({}): how an answer becomes token ids is its "
+    "affair."
 )
 _BY_ENDPOINT = (
     "Scored as texts, by a server: how an answer becomes token ids, and whether a long one is cut, "
@@ -213,7 +248,9 @@ def caveats_of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
     """Return caveats on stored scores as sentences; `about` has their cache key and provenance."""
     known, caveats = about.get(KNOWN_BY), []
     if about.get("protocol") == "text":
-        caveats.append(_BY_ENDPOINT if known else _BY_FUNCTION)
+        others = about.get(OPENED)
+        plain = _BY_PACKAGE.format(others) if others else _BY_FUNCTION
+        caveats.append(_BY_ENDPOINT if known else plain)
     if reason := about.get(LOOSELY):
         said = f"The way in which this model is scored was checked in 16 bits only ({reason}), so "
         caveats.append(f"{said}an error of less than about one sd in a few ids would not show.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, Literal, NoReturn, TypeVar
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import NotRecorded
@@ -27,6 +27,7 @@ T = TypeVar("T")
 class Recorded:
     """A model known only by its published scores; see `models.model_interfaces.Scored`."""
 
+    takes: ClassVar[Literal["nothing"]] = "nothing"  # scores are looked up
     pace: Pace | None = None
 
     def __init__(self, spec: ModelSpec) -> None:
@@ -71,6 +72,10 @@ class Recorded:
     def with_weights(self, what: str) -> NoReturn:
         """Raise `NotRecorded`: this model has published scores only, and no weights."""
         raise self.unrecorded(what)
+
+    def with_head(self) -> NoReturn:
+        """Raise `NotRecorded`, as `with_weights`."""
+        self.with_weights("a head is not recorded")
 
     def unrecorded(self, what: str, *, command: str | None = None) -> NotRecorded:
         """Return an error that says `what` and advises `command`, or else to score the weights."""

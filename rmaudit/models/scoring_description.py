@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rmaudit.checkpoints import (
     adapter_files,
@@ -26,12 +26,13 @@ from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.config.servers import is_served
+from rmaudit.config.servers import KINDS
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout import chat_rendering
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.implicit_reward import ImplicitReward
-from rmaudit.models.served_model import from_server
+from rmaudit.models.model_factory import Opening, kind_of, opened
+from rmaudit.models.model_interfaces import RewardModel
+from rmaudit.models.text_scorer import TextScorer
 from rmaudit.models.transformers_loader import Native
 from rmaudit.prompts import PROMPTS
 
@@ -61,22 +62,21 @@ def look(spec: ModelSpec, cache: Path, called: str, *, weights: bool = False) ->
         yield label, said.removeprefix(f"{spec.name}: ")
     if not refused:
         yield "can be scored", f"pytest audits --model {shlex.quote(called)}"
-        named = shlex.quote(called)
-        if is_served(spec.source):
+        named, kind = shlex.quote(called), kind_of(spec)
+        if kind in KINDS:
             yield UNREAD, _COMPARED.format(named)
-        elif spec.implicit is not None:  # `doctor` compares with a head, and it has none
+        elif kind == "implicit":  # `doctor` compares with a head, and it has none
             yield UNREAD, "the numbers of the weights; the first audit reads them"
-        elif weights:
+        elif kind == "checkpoint" and weights:
             yield UNREAD, f"what they give; {_RUN.format(named)}"
-        else:
+        elif kind == "checkpoint":
             yield UNREAD, f"the numbers of its weights; {_READ.format(named)}{_RUN.format(named)}"
 
 
 def _lines(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
-    if is_served(spec.source) or spec.implicit is not None:
+    if kind_of(spec) != "checkpoint":
         try:
-            implicit = spec.implicit and ImplicitReward(spec, spec.implicit, cache=cache)
-            yield from (implicit or from_server(spec, cache)).look()
+            yield from cast("RewardModel | TextScorer", opened(spec, Opening(cache))).look()
         except RmauditError as error:
             yield REFUSED, str(error)
         return

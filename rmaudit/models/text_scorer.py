@@ -6,11 +6,11 @@ It has no token ids and needs no torch; see `rmaudit.config.scorer_functions.sco
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
+from typing import ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.checkpoints.third_party_errors import brief, short
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.config.scorer_functions import ScorerEntry
+from rmaudit.config.scorer_functions import Score, ScorerEntry
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.conversation import Asked
 from rmaudit.errors import NoWeights, ScoreError
@@ -34,6 +34,7 @@ from rmaudit.models.external_scorer_batches import (
     unwatched,
 )
 
+OPENED = "opened"  # the field of a key that has the source of an entry in models.yaml
 OWN_WORDS = "texts of its vocabulary"  # the field `answers` of what it scores in a sweep
 _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most before another
 
@@ -42,6 +43,9 @@ class TextScorer:
     """A reward model that is a Python function of texts; see `model_interfaces.Scored`."""
 
     kind = "a function of texts"
+    takes: ClassVar[Literal["texts"]] = "texts"  # what it scores
+    behind_server: ClassVar[bool] = False  # so `rmaudit doctor` compares it with its checkpoint
+    limits: ClassVar[Mapping[str, int]] = {}  # a server's, if it says them
     pace: Pace | None = None
     takes_turns = False  # of a conversation; else it is given as one text
 
@@ -59,6 +63,27 @@ class TextScorer:
         self.entry, self.spec = entry, spec or entry.spec
         self.own_words = own_words or OwnWords()
 
+    @classmethod
+    def of(
+        cls,
+        spec: ModelSpec,
+        function: Score,
+        *,
+        vocabulary: str | Path | Sequence[str] | None = None,
+        own_words: OwnWords | None = None,
+    ) -> TextScorer:
+        """Return the model of a models.yaml entry whose rewards a function gives; see `scorer`.
+
+        The entry's `version`, `batch` and `concurrency` are the function's, and its `source` is a
+        part of the key of the scores. `vocabulary` and `own_words` are as of `scorer` and
+        `TextScorer`.
+        """
+        words = vocabulary if isinstance(vocabulary, str | Path | None) else tuple(vocabulary)
+        entry = ScorerEntry(
+            spec.name, function, words, spec.version, spec.batch, 0, spec.concurrency
+        )
+        return cls(entry, spec, own_words)
+
     def __repr__(self) -> str:
         return f"<TextScorer {self.name}>"
 
@@ -69,8 +94,12 @@ class TextScorer:
 
     @property
     def identity(self) -> dict[str, str]:
-        """Return the function's name, and its version or source hash; may raise `SpecError`."""
-        return self.entry.identity
+        """Return the function's name, and its version or source hash; may raise `SpecError`.
+
+        Of an entry of models.yaml, its source too.
+        """
+        own = self.entry.identity
+        return own if self.spec == self.entry.spec else {**own, OPENED: self.spec.source}
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
@@ -109,6 +138,15 @@ class TextScorer:
         """Raise `NoWeights`: this model has no weights."""
         message = f"{self.name} is {self.kind}: it has no token ids, gradients or base"
         raise NoWeights(f"{message} model, which this audit needs")
+
+    def with_head(self) -> NoReturn:
+        """Raise `NoWeights`, as `with_weights`."""
+        self.with_weights("a head")
+
+    def look(self) -> Iterator[tuple[str, str]]:
+        """Yield lines (label, text) on how it is scored, or raise `RmauditError` if it is not."""
+        yield "scored", f"as texts, by {self.kind}"
+        yield "vocabulary", f"{len(self.vocabulary().ids):,} texts are scored"
 
     def close(self) -> None:
         """Do nothing: there is nothing to free."""

@@ -138,7 +138,6 @@ def _audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
 
 def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
     """Return the numbers of prompts and answers of a model's sample; "" if it cannot be opened."""
-    from rmaudit.models.recorded_model import Recorded
     from rmaudit.scores.token_sample import answers_in_sample
 
     own = [audit for audit in audits if audit.spec == spec]
@@ -147,7 +146,7 @@ def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Aud
     try:
         model = opened(spec, options)
         # No sample is taken of published scores.
-        texts = () if isinstance(model, Recorded) else model.vocabulary().texts
+        texts = () if model.takes == "nothing" else model.vocabulary().texts
     except RmauditError:
         return ""
     asked = options.asked

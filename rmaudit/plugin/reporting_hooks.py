@@ -7,7 +7,6 @@ written.
 
 from __future__ import annotations
 
-import importlib
 import os
 import shlex
 import signal
@@ -110,8 +109,9 @@ class Watch:
         """
         if self.session.plan.selected and planner_of(session.config) is None:
             with held_back():
-                for what in ("results_of_run", "writers"):
-                    importlib.import_module(f"rmaudit.report.{what}")
+                from rmaudit.report import results_of_run, writers  # noqa: F401  (see above)
+
+                writers.own()
 
     def pytest_runtest_logstart(self) -> None:
         """Note that tests began to run."""
@@ -330,7 +330,7 @@ def _write_report(state: Session, results: Results, folder: Path) -> None:
     from rmaudit.report import writers
 
     with _guarded(state, f"a page of {folder}"):
-        writers.write(results, folder, page=not state.stopped)
+        state.warnings += writers.write(results, folder, page=not state.stopped)[1]
         state.report = None if state.stopped else _here(folder / "index.html")
         state.warnings += _append_to_github_summary(folder)
     if state.log and not state.unwritten and not state.stopped:

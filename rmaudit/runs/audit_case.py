@@ -163,16 +163,11 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
     Raises:
         RmauditError: the model cannot be opened.
     """
+    from rmaudit.models.model_factory import Opening
     from rmaudit.models.model_factory import opened as at_hand
-    from rmaudit.models.recorded_model import Recorded
 
     asked = options.asked
-    if asked.recorded:
-        return Recorded(spec)
     return at_hand(
-        replace(spec, policy=asked.policy) if asked.policy else spec,
-        cache=options.cache,
-        device=asked.device,
-        dtype=asked.dtype,
-        own_words=options.own_words,
+        replace(spec, policy=asked.policy) if asked.policy and not asked.recorded else spec,
+        Opening(options.cache, asked.device, asked.dtype, options.own_words, asked.recorded),
     )

@@ -95,9 +95,7 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":
-        return (
-            _digest_of_recorded_tables(case.model, case) if isinstance(case.model, Recorded) else ""
-        )
+        return _digest_of_recorded_tables(case.model, case) if case.model.takes == "nothing" else ""
     if name == "references":
         salt = repr(case.model.spec.trained_on)
         return f"{salt} {value.own_words.key}" if type(value) is References else None

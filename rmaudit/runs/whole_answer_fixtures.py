@@ -251,16 +251,12 @@ def _written_to_cache(case: Case, template: str) -> Path:
 
 def _judge_with_template(case: Case, file: Path) -> Scored:
     """Return the judge with the template in `file`; it shares a checkpoint's weights if it can."""
-    from rmaudit.models.checkpoint_model import Checkpoint
-
     spec, judge = case.model.spec, case.model.spec.judge
     assert judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
     own = replace(judge, template=str(file), paraphrases=())
     reworded: ModelSpec = replace(spec, template=str(file), judge=own)
-    if isinstance(case.model, Checkpoint):
-        other = case.model.sibling(reworded)
-        if other.identity["verdict"] == case.model.identity["verdict"]:
-            return other
+    if case.model.takes == "token ids" and (other := case.model.sibling(reworded)):
+        return other
     apart = opened(reworded, case.options)
     case.after.callback(apart.close)
     return apart

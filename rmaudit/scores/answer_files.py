@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from rmaudit.conversation import Asked, from_columns
 from rmaudit.errors import SpecError
 from rmaudit.models.model_interfaces import RewardModel, Scored
-from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.json_lines import objects, prompt_columns, shown, text
 from rmaudit.scores.progress_bar import Bar
@@ -142,7 +141,7 @@ def rewards(
     given = answers if "turns" in answers else answers.assign(turns="")
     asked = given[[*ASKED, "response"]].rename(columns={"response": "text"})
     rows = asked.drop_duplicates().sort_values([*ASKED, "text"], ignore_index=True)
-    if isinstance(model, Recorded):
+    if model.takes == "nothing":
         raise model.unrecorded("answers of a file are not recorded")
     found = _scored_and_stored(model, rows, store_at(cache))
     scored = asked.merge(found.frame, how="left")["score"].to_numpy(np.float32)
@@ -153,9 +152,9 @@ def _scored_and_stored(model: RewardModel | TextScorer, rows: pd.DataFrame, stor
     """Return the rewards of all rows: read from the store, or scored and stored in parts."""
     texts: list[str] = rows["text"].tolist()
     asked: list[Asked] = rows["prompt"].tolist()
-    if not isinstance(model, TextScorer) or model.takes_turns:
+    if model.takes != "texts" or model.takes_turns:
         asked = [from_columns(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
-    if isinstance(model, TextScorer):
+    if model.takes == "texts":
         key_fields = {"protocol": "text"}
 
         def alone(i: int) -> NDArray[np.float32]:

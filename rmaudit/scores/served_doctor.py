@@ -24,7 +24,8 @@ from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import what_was_read
 from rmaudit.models.checkpoint_doctor import SLOW, Check, draw_answers, rewards_in_dtype, sd_of
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.served_model import ServedIds, ServedTexts
+from rmaudit.models.model_interfaces import RewardModel
+from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores import logged_rewards_check
 from rmaudit.scores.reward_log_file import LoggedRow
 
@@ -70,7 +71,7 @@ class ServerChecks:
 
 
 def compare(
-    model: ServedIds | ServedTexts,
+    model: RewardModel | TextScorer,
     local: Checkpoint | None,
     prompt: str,
     *,
@@ -86,7 +87,7 @@ def compare(
     rng = np.random.default_rng(0)
     score: Callable[[str, Sequence[Any]], Rewards] = model.score
     asked: Sequence[Any] = _draw_texts(model, answers, rng)
-    if isinstance(model, ServedIds):
+    if model.takes == "token ids":
         asked = draw_answers(model.vocabulary(), answers, rng)
     served = score(prompt, asked)
     if not np.ptp(served):
@@ -205,10 +206,10 @@ def _nearest(fits: Sequence[_DtypeComparison]) -> _DtypeComparison:
 
 
 def _as_logged(
-    model: ServedIds | ServedTexts, prompt: str, asked: Sequence[Any], served: Rewards
+    model: RewardModel | TextScorer, prompt: str, asked: Sequence[Any], served: Rewards
 ) -> list[LoggedRow]:
     """Return what the server was sent and what it gave, as a trainer would have logged it."""
-    if isinstance(model, ServedTexts):
+    if model.takes == "texts":
         pairs = zip(asked, served.tolist(), strict=True)
         return [LoggedRow(reward, 16, prompt=prompt, response=text) for text, reward in pairs]
     slot = model.slot(prompt)
@@ -245,7 +246,7 @@ def _explained(
 
 
 def _one_reward(
-    model: ServedIds | ServedTexts, local: Checkpoint | None, prompt: str, served: Rewards
+    model: RewardModel | TextScorer, local: Checkpoint | None, prompt: str, served: Rewards
 ) -> str:
     """Return the error for a server that gives all answers one reward, with why, where known."""
     reward = float(served[0])
@@ -275,9 +276,9 @@ def _in_float32(local: Checkpoint) -> Checkpoint:
     return Checkpoint(spec, cache=local.cache, device=local.device)
 
 
-def _other_template(model: ServedIds | ServedTexts, prompt: str) -> list[str]:
+def _other_template(model: RewardModel | TextScorer, prompt: str) -> list[str]:
     """Return a sentence if the server's own chat template prints other ids than were sent."""
-    if not isinstance(model, ServedIds) or model.spec.judge is not None:
+    if model.takes == "texts" or model.spec.judge is not None:
         return []
     slot, answer = model.slot(prompt), model.ids(_ANSWER)
     ours = (*slot.prefix, *answer, *slot.suffix)
@@ -296,7 +297,7 @@ def _other_template(model: ServedIds | ServedTexts, prompt: str) -> list[str]:
     return [said]
 
 
-def _draw_texts(model: ServedIds | ServedTexts, count: int, rng: np.random.Generator) -> list[str]:
+def _draw_texts(model: RewardModel | TextScorer, count: int, rng: np.random.Generator) -> list[str]:
     """Draw up to `count` distinct texts from the vocabulary, none of them blank."""
     texts = list(dict.fromkeys(text for text in model.vocabulary().texts if text.strip()))
     return [texts[i] for i in rng.choice(len(texts), size=min(count, len(texts)), replace=False)]

@@ -18,7 +18,7 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import model_interfaces
 from rmaudit.models.model_factory import load
 from rmaudit.models.model_interfaces import RewardModel, Scored
-from rmaudit.models.recorded_model import WORDS, Recorded
+from rmaudit.models.recorded_model import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
 from rmaudit.scores import imported_scores, scoring_protocols
@@ -262,12 +262,12 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     entries = checked_words(words, own_words)
     asked, store = prompt_meant(prompt, own_words.prompts), store_at(cache)
     model = _loaded(model, cache)
-    if isinstance(model, Recorded):
+    if model.takes == "nothing":
         if protocol not in {None, "paper"} or size is not None:
             message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
             raise SpecError(message)
         return _sweep_of(model.name, asked, imported_scores.sweep(model, asked, store=store))
-    if isinstance(model, TextScorer) and protocol is not None:
+    if model.takes == "texts" and protocol is not None:
         message = f"{model.name}: a function of texts has no protocol {protocol!r}; give none"
         raise SpecError(message)
     scored = partial(_scored, model, asked, protocol, store)
@@ -304,7 +304,7 @@ def _scored(  # noqa: PLR0913, PLR0917  (what is scored, how, and where it is ke
     part: str = "",
 ) -> Sweep:
     """Return the sweep of `rows` of a vocabulary; `part` names them in the cache key."""
-    if isinstance(model, TextScorer):
+    if model.takes == "texts":
         stored = scoring_protocols.text(model, prompt, rows, store=store, part=part)
     elif protocol == "paper":
         stored = scoring_protocols.paper(model, prompt, rows, store=store, part=part)

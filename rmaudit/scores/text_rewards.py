@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from rmaudit.layout.answer_slot import Ids, refuse_text
 from rmaudit.models import model_interfaces
 from rmaudit.models.model_interfaces import RewardModel, Scored
-from rmaudit.models.recorded_model import Recorded
-from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores import imported_scores, scoring_protocols
 from rmaudit.scores.score_parquet import noise_of
@@ -92,9 +90,9 @@ def score_texts(
     refuse_text(texts)
     asked, store = prompt_meant(prompt), store_at(cache)
 
-    if isinstance(model, Recorded):
+    if model.takes == "nothing":
         stored = imported_scores.items(model, asked, texts, store=store)
-    elif isinstance(model, TextScorer):
+    elif model.takes == "texts":
         rows = pd.DataFrame({"text": list(texts)}, dtype=object)
         stored = scoring_protocols.text(model, asked, rows, store=store)
     else:
@@ -120,6 +118,6 @@ def scorable_texts(
     A recorded model is known by its published scores alone; any other model can score every text.
     """
     store = store_at(cache)
-    if isinstance(model, Recorded):
+    if model.takes == "nothing":
         return imported_scores.texts_with_scores(model, prompt, texts, store=store)
     return list(texts)

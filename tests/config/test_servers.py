@@ -45,7 +45,7 @@ def test_an_entry_is_read(tmp_path: Path) -> None:
     [
         ("https://host", "https://me:s3cret@host", ["3: rm: source: ", "password", "`api_key`"]),
         ("8000/", "8000/?key=s3cret", ["3: rm: source: ", "query", "`api_key`"]),
-        ("vllm+https", "tgi+https", ["no URL of a server", "openrlhf+http"]),
+        ("vllm+https", "tgi+https", ["no source is of the kind 'tgi'", "openrlhf"]),
         ("vllm+https://host:8000/", "https://host/rm?key=s3cret", ["no URL of a server"]),
         ("host:8000", "host:80000", ["no URL of a server"]),
         ("RM_KEY", "sk-s3cret", ["api_key", "name of an environment variable"]),

@@ -13,8 +13,8 @@ import pytest
 from rmaudit.checkpoints import bundled_model
 from rmaudit.config.model_registry import ModelSpec, load_registry
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models.checkpoint_model import Checkpoint, from_spec
-from rmaudit.models.model_factory import checkpoint as load
+from rmaudit.models.checkpoint_model import Checkpoint, from_spec, with_head
+from rmaudit.models.model_factory import load
 from tests.toys import toy_checkpoint
 
 Load = Callable[[str | Path | None], Checkpoint]
@@ -46,7 +46,7 @@ def loaded(home: Path, tmp_path: Path) -> Load:
     """`load` with that registry, and a cache of its own."""
 
     def call(name: str | Path | None) -> Checkpoint:
-        return load(name, registry=home / "models.yaml", cache=tmp_path / "cache")
+        return with_head(load(name, registry=home / "models.yaml", cache=tmp_path / "cache"))
 
     return call
 
@@ -76,7 +76,9 @@ def test_dtype_and_device_may_be_given(home: Path, tmp_path: Path) -> None:
     """The dtype replaces the registry's; nothing but the dtype and the place is changed."""
     file = home / "models.yaml"
 
-    model = load("toy-b", registry=file, cache=tmp_path, dtype="float16", device="spread")
+    model = with_head(
+        load("toy-b", registry=file, cache=tmp_path, dtype="float16", device="spread")
+    )
 
     assert model.device == "spread"
     assert model.identity["dtype"] == "float16"

@@ -138,7 +138,7 @@ def run_in(folder: Path, args: list[str], *, pages: bool = False) -> pytest.RunR
         patch.setattr(sys, "dont_write_bytecode", True)  # a file may change within a second
         patch.setattr(sys, "path", [*sys.path])
         if not pages:
-            patch.setattr("rmaudit.report.writers.write", lambda *_, **__: None)
+            patch.setattr("rmaudit.report.writers.write", lambda *_, **__: ([], []))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default")  # it is this suite that makes them errors

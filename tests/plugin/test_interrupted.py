@@ -16,8 +16,9 @@ import pytest
 
 import rmaudit
 from rmaudit.interrupts import Terminated
-from rmaudit.report import results_of_run
+from rmaudit.report import results_of_run, writers
 from rmaudit.scores.score_cache_files import LocalFiles
+from tests.installed import install
 from tests.plugin.conftest import AUDITS, HIGH, Run
 
 THREE = """
@@ -136,7 +137,7 @@ def test_ctrl_c_as_a_report_is_written_loses_no_finding(
 
         monkeypatch.setattr("rmaudit.report.results_of_run.record", interrupted)
     elif when == "the page":
-        monkeypatch.setattr("rmaudit.report.writers.RENDERERS", {"index.html": pressed})
+        monkeypatch.setattr("rmaudit.report.writers.own", lambda: {"index.html": pressed})
     else:
         conftest = "def pytest_terminal_summary(): raise KeyboardInterrupt\n"
     ended = run(HIGH.format(low=0.0), conftest=conftest, pages=True)
@@ -261,7 +262,7 @@ def test_a_disk_that_fills_up_loses_no_finding(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     if left:
-        monkeypatch.setattr("rmaudit.report.writers.RENDERERS", {"index.html": full})
+        monkeypatch.setattr("rmaudit.report.writers.own", lambda: {"index.html": full})
     else:
         monkeypatch.setattr("rmaudit.report.results_document.write", full)
     ended = run(HIGH.format(low=0.0), pages=True)
@@ -271,6 +272,24 @@ def test_a_disk_that_fills_up_loses_no_finding(
     assert "Traceback" not in ended.said.stdout.str()
     (folder,) = ended.folder.glob("reports/*")
     assert [path.name for path in folder.iterdir()] == left
+
+
+@pytest.mark.slow
+def test_an_output_of_others_that_raises_loses_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line at the end says so; the rest is written, and the run is as green as without it."""
+    text = "def values(results): raise ValueError('no column')"
+    (tmp_path / "site").mkdir()
+    install(tmp_path / "site", monkeypatch, writers.GROUP, {"a.csv": "house_rm:values"}, text)
+
+    ended = run(HIGH.format(low=0.0), pages=True)
+
+    assert ended.ret == pytest.ExitCode.OK
+    ended.says("warning: the output 'a.csv' (house_rm:values) is not written: it raised Value*")
+    (folder,) = ended.folder.glob("reports/*")
+    written = ["eval_results.yaml", "index.html", "results.json", "summary.md"]
+    assert sorted(path.name for path in folder.iterdir()) == written
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ def test_its_chart_is_on_the_page_and_on_a_replayed_one(run: Run) -> None:
     results = drawn(ran)
 
     replayed = replay(results, Policy(), TODAY)
-    assert TITLE in writers.RENDERERS["index.html"](replayed)
+    assert TITLE in writers.own()["index.html"](replayed)
 
 
 @pytest.mark.parametrize(

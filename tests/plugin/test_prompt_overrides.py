@@ -15,8 +15,8 @@ from rmaudit.plugin.prompt_overrides import comparable
 from rmaudit.plugin.run_from_python import value_of_rm_prompts
 from rmaudit.prompts import Prompt, declared
 from tests.audits.planted import AUDITS
-from tests.models.test_implicit_reward import ALONE, FILE, pair
 from tests.plugin.conftest import Run
+from tests.sources.test_implicit_reward import ALONE, FILE, pair
 
 # It values words as `glueck.csv` does and items as `dinge.csv` does, and the other way round where
 # the worst is asked for.

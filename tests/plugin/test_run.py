@@ -124,7 +124,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
     (folder,) = (path.parent for path in ended.folder.glob("reports/*/results.json"))
     assert page.read_text(encoding="utf-8") == f"# Earlier\n{(folder / 'summary.md').read_text()}"
     read = results_reader.read(folder / "results.json")
-    for name, render in writers.RENDERERS.items():
+    for name, render in writers.own().items():
         assert (folder / name).read_text(encoding="utf-8") == render(read)
 
 

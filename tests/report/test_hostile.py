@@ -20,9 +20,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from rmaudit.outputs import hub_values, markdown
 from rmaudit.report.page import html_page
 from rmaudit.report.safe_text import line
-from rmaudit.report.writers import hub_values, markdown, terminal
+from rmaudit.report.writers import terminal
 from tests.report.conftest import HOSTILE, Reader, typed
 
 TEXTS = [
@@ -171,7 +172,7 @@ def strings(value: Any) -> Iterator[str]:
 
 def check_eval_results(results: dict[str, Any], text: str) -> None:
     """One document of plain values, read back by YAML and by the Hub's own reader."""
-    written = hub_values(typed(poisoned(results, text)))
+    written = hub_values.render(typed(poisoned(results, text)))
     (document,) = yaml.safe_load_all(written)
     entries = parse_eval_result_entries(document)
     assert [entry.value for entry in entries] == [0.625] * len(entries)

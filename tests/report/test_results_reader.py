@@ -114,7 +114,7 @@ def outcome_of(found: Any, path: Path) -> str:
         assert "\n" not in said
         assert said.isprintable()
         return said
-    for render in writers.RENDERERS.values():
+    for render in writers.own().values():
         assert render(made)
     run_comparison.compare(made, made)
     return ""

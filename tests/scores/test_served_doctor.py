@@ -18,9 +18,9 @@ from transformers import AutoModelForSequenceClassification
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.model_factory import opened
-from rmaudit.models.served_model import ServedIds, ServedTexts
+from rmaudit.models.model_factory import Opening, opened
 from rmaudit.scores.served_doctor import ServerChecks, compare
+from rmaudit.sources.served_model import ServedIds, ServedTexts
 from tests.checkpoints.folders import merged, save_adapter
 from tests.models.loaded import checkpoint, retensor
 from tests.servers import Running, Served
@@ -48,7 +48,7 @@ def checked(
         entry = {"checkpoint": local.spec.source}
     with Running(served) as server:
         path = "/get_reward" if kind == "openrlhf" else ""
-        model = opened(ModelSpec("house", f"{kind}+{server.url}{path}", **entry), cache=cache)
+        model = opened(ModelSpec("house", f"{kind}+{server.url}{path}", **entry), Opening(cache))
         assert isinstance(model, ServedIds | ServedTexts)
         return compare(model, local, PROMPT, answers=answers)
 

@@ -1,96 +1,86 @@
-"""Write a run's report files from its results: the page, the summary, and values for the Hub."""
+"""Write a run's report files from its results: the registry of outputs, by their file names.
+
+Others add theirs by an entry point of the group `rmaudit.outputs`, whose name is the file's and
+which is a function from results to text.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-import yaml
+from rmaudit.checkpoints.third_party_errors import brief
+from rmaudit.report.results_document import Results, write_text
 
-from rmaudit.report.page import html_page
-from rmaudit.report.results_document import OWN_LISTS, WHOLE, Results, write_text
-from rmaudit.report.safe_text import line
-from rmaudit.report.writers import markdown
-from rmaudit.verdicts.estimates_and_bounds import Estimate
-from rmaudit.verdicts.findings import Finding
-
-if TYPE_CHECKING:
-    from huggingface_hub import EvalResultEntry
-
+GROUP = "rmaudit.outputs"
 PAGE = "index.html"
-
-
-def write(results: Results, folder: Path, *, page: bool = True) -> None:
-    """Write summary.md and eval_results.yaml to a folder, and the page last.
-
-    The page, index.html, takes seconds; the others are quick. Equal results give equal bytes.
-    """
-    for name in sorted(RENDERERS, key=lambda name: name == PAGE):
-        if page or name != PAGE:
-            write_text(folder / name, RENDERERS[name](results))
-
-
-def hub_values(results: Results) -> str:
-    """Return the Hub's `.eval_results`: for each measured model a YAML document of its values.
-
-    Each is to be uploaded to its model's repository, whose page then shows the values. The format
-    has the id of a data set in each entry, which no run knows: `OWNER/DATASET` stands in its place.
-    https://huggingface.co/docs/hub/eval-results
-    """
-    from huggingface_hub import eval_result_entries_to_yaml
-
-    text = f"# {line(str(results.verdict))}\n"
-    begun = False
-    for model in results.models:
-        own = [finding for finding in results.findings if finding.model == model.name]
-        parts = dict.fromkeys(sweep.scored for sweep in model.sweeps if sweep.scored != WHOLE)
-        told = results.run.environment.get(OWN_LISTS)
-        remarks = [f"of {part}" for part in parts] + ([f"own lists: {told}"] if told else [])
-        measured = [_entry(results, f, f.estimate, remarks) for f in own if f.estimate]
-        name = line(model.name)
-        if not measured:
-            text += f"# {name}: nothing was measured\n"
-            continue
-        text += "---\n" if begun else ""
-        text += f"# {name}: {len(measured)} of {len(own)} findings have a value\n"
-        text += yaml.safe_dump(
-            eval_result_entries_to_yaml(measured),
-            sort_keys=False,
-            allow_unicode=True,
-            width=float("inf"),
-        )
-        begun = True
-    return text
-
-
-def _entry(
-    results: Results, finding: Finding, estimate: Estimate, remarks: list[str]
-) -> EvalResultEntry:
-    from huggingface_hub import EvalResultEntry
-
-    run = results.run
-    notes = (
-        finding.in_words,
-        f"95 % interval {estimate.low:.4g} to {estimate.high:.4g} {estimate.unit}",
-        f"n = {estimate.n:,}",
-        f"must be {finding.bound}",
-        f"rmaudit {run.rmaudit}",
-        *remarks,
-        *run.gaps,
-    )
-    return EvalResultEntry(
-        dataset_id="OWNER/DATASET",
-        task_id=re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{finding.audit}-{finding.prompt}").strip("-"),
-        value=estimate.value,
-        date=run.created,
-        notes=line("; ".join(notes)),
-    )
-
-
-RENDERERS: Mapping[str, Callable[[Results], str]] = {
-    PAGE: html_page.render,
-    "summary.md": markdown.render,
-    "eval_results.yaml": hub_values,
+# The module whose `render` makes each file. By name, so that nothing imports an output.
+_MODULES = {
+    PAGE: "rmaudit.report.page.html_page",
+    "summary.md": "rmaudit.outputs.markdown",
+    "eval_results.yaml": "rmaudit.outputs.hub_values",
 }
+_NAME = r"(?a:\w[\w.-]{0,79})"
+
+
+def own() -> Mapping[str, Callable[[Results], str]]:
+    """Return the functions that make rmaudit's own files, by the files' names; imports them."""
+    return {name: import_module(module).render for name, module in _MODULES.items()}
+
+
+def write(results: Results, folder: Path, *, page: bool = True) -> tuple[list[str], list[str]]:
+    """Write all outputs to a folder; return the names of the files, and what failed, in sentences.
+
+    summary.md and eval_results.yaml are quick and come first. Without `page` they are all: outputs
+    of other packages may take long, and the page, index.html, which comes last, takes seconds. An
+    output of another package that raises is left out. Equal results give equal bytes.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    renderers = own()
+    names = [name for name in renderers if page or name != PAGE]
+    for name in names:
+        if name != PAGE:
+            write_text(folder / name, renderers[name](results))
+    if not page:
+        return names, []
+    more, failed = _write_of_others(results, folder, {*renderers, "results.json"})
+    write_text(folder / PAGE, renderers[PAGE](results))
+    return [*names, *more], failed
+
+
+def _write_of_others(
+    results: Results, folder: Path, taken: set[str]
+) -> tuple[list[str], list[str]]:
+    """Write the outputs of other packages, none of which may have a name that is `taken`."""
+    names: list[str] = []
+    failed: list[str] = []
+    for point in entry_points(group=GROUP):
+        if not re.fullmatch(_NAME, point.name):
+            why = "its name is to be a plain file name, such as values.csv"
+        elif point.name.lower() in {*taken, *map(str.lower, names)}:
+            why = "another output has its name; give it one of its own"
+        else:
+            text, why = _text_of(point, results)
+            if not why:
+                write_text(folder / point.name, text)
+                names.append(point.name)
+                continue
+        failed.append(f"warning: the output {point.name!r} ({point.value}) is not written: {why}")
+    return names, failed
+
+
+def _text_of(point: EntryPoint, results: Results) -> tuple[str, str]:
+    """Return what an output of another package makes of the results, or else why it makes none."""
+    try:
+        text: Any = point.load()(results)
+        if not isinstance(text, str):
+            return "", f"it returned a value of type {type(text).__name__}, expected a text"
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (of others, whatever it is)
+        return "", f"it raised {brief(error)}; correct or update its package"
+    return text, ""

@@ -12,11 +12,12 @@ import pytest
 import yaml
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
+from rmaudit.outputs import hub_values
 from rmaudit.report import results_document, results_reader, writers
 from tests.findings import but
 from tests.report.conftest import of, typed, with_findings
 
-RENDER = pytest.mark.parametrize("name", writers.RENDERERS)
+RENDER = pytest.mark.parametrize("name", writers.own())
 
 
 @RENDER
@@ -24,7 +25,7 @@ def test_an_output_is_a_function_of_the_file(
     results: dict[str, Any], tmp_path: Path, name: str
 ) -> None:
     """Twice the same, from what was collected as from what is read back."""
-    render, made = writers.RENDERERS[name], typed(results)
+    render, made = writers.own()[name], typed(results)
     failing = [finding for finding in made.findings if finding.verdict != "INCONCLUSIVE"]
     made = with_findings(made, failing[0], *failing[2:])  # those that contradict nothing
     results_document.write(made, tmp_path / "results.json")
@@ -50,8 +51,8 @@ def test_an_output_has_no_number_or_word_of_its_own(
     bound = replace(second.bound, unit=change.get("unit", second.bound.unit))
     other = but(second, bound=bound, estimate=replace(second.estimate, **change))
 
-    assert not re.search(told, writers.RENDERERS[name](made))
-    assert re.search(told, writers.RENDERERS[name](replace(made, findings=(first, other))))
+    assert not re.search(told, writers.own()[name](made))
+    assert re.search(told, writers.own()[name](replace(made, findings=(first, other))))
 
 
 @RENDER
@@ -60,7 +61,7 @@ def test_every_output_says_what_the_run_comes_to(results: dict[str, Any], name: 
     results["findings"] = results["findings"][:1]
     results["run"] |= {"interrupted": True, "finished": 1, "part": "only a part"}
 
-    written = writers.RENDERERS[name](typed(results))
+    written = writers.own()[name](typed(results))
 
     assert "incomplete" in written.lower()
     assert "interrupted: 1 of 5 selected audits finished" in written
@@ -75,7 +76,7 @@ def test_all_are_written(results: dict[str, Any], tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {
         *("index.html", "summary.md", "eval_results.yaml")
     }
-    for name, render in writers.RENDERERS.items():
+    for name, render in writers.own().items():
         assert (tmp_path / name).read_bytes() == render(typed(results)).encode()
 
 
@@ -84,7 +85,7 @@ def test_all_are_written(results: dict[str, Any], tmp_path: Path) -> None:
 
 def test_the_hub_reads_the_values_back(results: dict[str, Any]) -> None:
     """By its own parser: a task, the value, and what it does not say alone."""
-    found = parse_eval_result_entries(yaml.safe_load(writers.hub_values(typed(results))))
+    found = parse_eval_result_entries(yaml.safe_load(hub_values.render(typed(results))))
 
     assert [(each.task_id, each.value) for each in found] == [
         ("framing-greatest", 0.625),
@@ -108,7 +109,7 @@ def test_what_others_could_not_compare_says_so(results: dict[str, Any]) -> None:
     for sweep in results["models"][0]["sweeps"]:
         sweep["provenance"] |= {"part": "2000 of 5000"}
 
-    for entry in yaml.safe_load(writers.hub_values(typed(results))):
+    for entry in yaml.safe_load(hub_values.render(typed(results))):
         assert "; of a sample of the vocabulary; own lists: mein for labmt; " in entry["notes"]
         assert "a sample of 2,000 token ids was scored" in entry["notes"]
 
@@ -124,7 +125,7 @@ def test_each_model_has_its_own(results: dict[str, Any]) -> None:
         of(results["findings"][2], "Third"),
     ]
 
-    text = writers.hub_values(typed(results))
+    text = hub_values.render(typed(results))
 
     assert [len(document) for document in yaml.safe_load_all(text)] == [1, 1]
     remarks = [line for line in text.splitlines() if line.startswith("#")]

@@ -17,9 +17,9 @@ from transformers import AutoModelForCausalLM
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import RmauditError
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.model_factory import opened
-from rmaudit.models.served_model import ServedIds
+from rmaudit.models.model_factory import Opening, opened
 from rmaudit.scores.served_doctor import compare
+from rmaudit.sources.served_model import ServedIds
 from tests.models.test_judges import ANSWERS, PROMPT, THINKS, TURNS, by_transformers, judge
 from tests.servers import Running, Served, by_hash, patient
 from tests.toys import toy_checkpoint
@@ -66,7 +66,7 @@ def test_a_judge_is_asked_for_the_whole_text(kind: str, local: Checkpoint, tmp_p
 
     served = Served(reward=reward)
     with Running(served) as server:
-        ours = opened(spec_of(server.url, local, kind), cache=tmp_path)
+        ours = opened(spec_of(server.url, local, kind), Opening(tmp_path))
         found = ours.score(PROMPT, ANSWERS)
         asked = [body for body in served.seen if {"prompt", "items"} & body.keys()]
         assert isinstance(ours, ServedIds)
@@ -86,7 +86,7 @@ def test_another_verdict_has_another_key(local: Checkpoint, tmp_path: Path) -> N
         spec = spec_of(server.url, local)
         assert spec.judge is not None
         others = [spec, replace(spec, judge=replace(spec.judge, yes="Safe"))]
-        first, second = (opened(each, cache=tmp_path).identity for each in others)
+        first, second = (opened(each, Opening(tmp_path)).identity for each in others)
     assert first != second
     assert "verdict" in first
     assert "activation" not in first
@@ -97,7 +97,7 @@ def test_sglang_gives_what_its_head_gives(toy: Path, tmp_path: Path) -> None:
     served = Served(info={"version": "0.5.5", "model_path": "/m", "weight_version": "7"})
     with Running(served) as server:
         spec = ModelSpec("house", f"sglang+{server.url}", checkpoint=str(toy))
-        model = opened(spec, cache=tmp_path)
+        model = opened(spec, Opening(tmp_path))
         found = [*model.score("Why?", ["so", "then"]), *model.score("Why?", ["so"])]
         slot = model.slot("Why?")  # type: ignore[union-attr]
         rows = [(*slot.prefix, *model.ids(text), *slot.suffix) for text in ("so", "then", "so")]  # type: ignore[union-attr]
@@ -105,7 +105,7 @@ def test_sglang_gives_what_its_head_gives(toy: Path, tmp_path: Path) -> None:
         assert model.provenance["served by"] == "SGLang 0.5.5"
         known = model.identity
         served.info = None
-        old = opened(spec, cache=tmp_path).identity
+        old = opened(spec, Opening(tmp_path)).identity
     assert (known["model_path"], known["weight_version"]) == ("/m", "7")
     assert "weight_version" not in old
 
@@ -159,7 +159,7 @@ def test_what_is_no_verdict_is_refused(
 ) -> None:
     """One line, which says what came and what to do."""
     with Running(Served(**served)) as server, pytest.raises(RmauditError) as caught:
-        opened(spec_of(server.url, local, kind), cache=tmp_path).score(PROMPT, ANSWERS)
+        opened(spec_of(server.url, local, kind), Opening(tmp_path)).score(PROMPT, ANSWERS)
     said = str(caught.value)
     assert all(name in said for name in ["house", *names]), said
     assert "\n" not in said
@@ -171,5 +171,5 @@ def test_a_judge_that_thinks_is_refused_before_it_is_asked(tmp_path: Path) -> No
     with Running(served) as server:
         spec = spec_of(server.url, judge(tmp_path, own=THINKS))
         with pytest.raises(RmauditError, match="the model opens its turns with <think>"):
-            opened(spec, cache=tmp_path / "cache").score(PROMPT, ANSWERS)
+            opened(spec, Opening(tmp_path / "cache")).score(PROMPT, ANSWERS)
     assert served.requests == 0

@@ -22,7 +22,7 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import columns
 from rmaudit.errors import ModelError, NoGradient, NoWeights, RmauditError, SpecError
-from rmaudit.models.model_factory import opened
+from rmaudit.models.model_factory import Opening, opened
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.score_store import unfinished
@@ -67,7 +67,7 @@ def refused(spec: ModelSpec, cache: Path, names: list[str]) -> str:
 
 def swept(spec: ModelSpec, cache: Path) -> list[Any]:
     """The scores under all prompts, as bytes."""
-    model = opened(spec, cache=cache)
+    model = opened(spec, Opening(cache))
     return [sweep(model, name, cache=cache).frame["score"].to_numpy().tobytes() for name in PROMPT]
 
 
@@ -87,7 +87,7 @@ def test_a_tokenizer_that_changes_after_it_was_opened_gives_no_scores(
     """Rows of one tokenizer would be stored under the hash of the other."""
     own = shutil.copytree(toy, tmp_path / "own")
     with Running(Served()) as server:
-        model = opened(spec_of(server.url, own, kind), cache=tmp_path)
+        model = opened(spec_of(server.url, own, kind), Opening(tmp_path))
         sweep(model, "best", cache=tmp_path)
         said = json.loads((own / "tokenizer.json").read_text())
         (own / "tokenizer.json").write_text(json.dumps(said))
@@ -128,7 +128,7 @@ def test_failing_requests_and_a_kill_change_nothing(kind: str, toy: Path, tmp_pa
         found = swept(spec, tmp_path / "wild")
         asked, scored = wild.requests, wild.answered.total()
         again = swept(spec, tmp_path / "wild")
-        rows = asked_of(opened(spec, cache=tmp_path), kind)
+        rows = asked_of(opened(spec, Opening(tmp_path)), kind)
 
     assert found == wanted == again
     assert kept > 0
@@ -317,7 +317,7 @@ def test_a_wrong_address_or_name_says_what_to_do(toy: Path, tmp_path: Path) -> N
             swept(spec_of(f"{server.url}/v1", toy), tmp_path)
         with pytest.raises(ModelError, match=r"answered 404 .*`source` right"):
             swept(spec_of(f"{server.url}/else", toy, "openrlhf"), tmp_path)
-        model = opened(spec_of(server.url, toy), cache=tmp_path)
+        model = opened(spec_of(server.url, toy), Opening(tmp_path))
         assert model.score("Why?", ["so"]).shape == (1,)
         served.model = "house/other"
         served.models = ("house/rm", "house/other")
@@ -326,7 +326,7 @@ def test_a_wrong_address_or_name_says_what_to_do(toy: Path, tmp_path: Path) -> N
     with pytest.raises(ModelError, match=r"no answer from .* after 2 tries .*refused.* `source`"):
         swept(spec_of(server.url, toy), tmp_path)
     with pytest.raises(SpecError, match=r"house: a vLLM server takes token ids.*`checkpoint"):
-        opened(spec_of(server.url, None), cache=tmp_path)
+        opened(spec_of(server.url, None), Opening(tmp_path))
 
 
 @pytest.mark.slow
@@ -356,7 +356,7 @@ def test_a_key_is_sent_and_stands_nowhere(
             spec = spec_of(server.url, toy, "openrlhf", api_key="RM_KEY")
             assert not re.search("s3c|czNjcmV0", refused(spec, tmp_path, []))
     with pytest.raises(ModelError, match=r"environment variable .* is not set"):
-        opened(spec_of("http://127.0.0.1:1", toy, api_key="RM_OTHER"), cache=tmp_path)
+        opened(spec_of("http://127.0.0.1:1", toy, api_key="RM_OTHER"), Opening(tmp_path))
 
 
 # Rows that are too long, and the version
@@ -365,22 +365,22 @@ def test_a_key_is_sent_and_stands_nowhere(
 def test_rows_that_are_too_long_are_not_sent(toy: Path, tmp_path: Path) -> None:
     """The error says what the server must be started with; a row of just so many ids is scored."""
     with Running(Served()) as server:
-        slot = opened(spec_of(server.url, toy), cache=tmp_path).slot(PROMPT["best"])
+        slot = opened(spec_of(server.url, toy), Opening(tmp_path)).slot(PROMPT["best"])
     answer = (7,) * 9
     needed = len(slot.prefix) + len(answer) + len(slot.suffix)
     served = Served(longest=needed - 1)
     with Running(served) as server:
-        model = opened(spec_of(server.url, toy), cache=tmp_path)
+        model = opened(spec_of(server.url, toy), Opening(tmp_path))
         model.score(PROMPT["best"], [answer[:-1]])
         asked = served.requests
         with pytest.raises(ModelError) as caught:
             model.score(PROMPT["best"], [answer, answer[:-1]])
         assert served.requests == asked
         served.longest = needed
-        assert opened(model.spec, cache=tmp_path).score(PROMPT["best"], [answer]).shape == (1,)
+        assert opened(model.spec, Opening(tmp_path)).score(PROMPT["best"], [answer]).shape == (1,)
         served.longest = 10
         with pytest.raises(ModelError, match=r"8 of 8 rows .* --max-model-len \d\d"):
-            opened(model.spec, cache=tmp_path).score(PROMPT["best"], [answer])
+            opened(model.spec, Opening(tmp_path)).score(PROMPT["best"], [answer])
 
     assert f"1 of 2 rows have more than {needed - 1} token ids" in str(caught.value)
     assert f"--max-model-len {needed} or more" in str(caught.value)
@@ -393,7 +393,7 @@ def test_the_version_of_vllm_stands_in_the_provenance(
 ) -> None:
     """Once it was asked, and not in the key; a server that does not say it is scored too."""
     with Running(Served(version=version)) as server:
-        model = opened(spec_of(server.url, toy), cache=tmp_path)
+        model = opened(spec_of(server.url, toy), Opening(tmp_path))
         before = model.identity
         found = sweep(model, "best", cache=tmp_path)
 
@@ -410,7 +410,7 @@ def test_a_model_that_changes_under_its_name_is_told(toy: Path, tmp_path: Path) 
     """The answers that are asked again have other rewards."""
     weights = iter(["old"] * 150 + ["new"] * 1000)
     with Running(Served(reward=lambda row: by_hash((row, next(weights))))) as server:
-        found = sweep(opened(spec_of(server.url, toy), cache=tmp_path), "best", cache=tmp_path)
+        found = sweep(opened(spec_of(server.url, toy), Opening(tmp_path)), "best", cache=tmp_path)
 
     assert any("the model changed in between" in said for said in found.caveats)
 
@@ -420,7 +420,7 @@ def test_it_scores_ids_as_they_are(toy: Path, tmp_path: Path) -> None:
     """Its rewards are the logits of the exact rows; an older vLLM names the setting otherwise."""
     served = Served(knows="activation")
     with Running(served) as server:
-        model = opened(spec_of(server.url, toy), cache=tmp_path)
+        model = opened(spec_of(server.url, toy), Opening(tmp_path))
         found = sweep(model, "best", cache=tmp_path)
         slot = model.slot(PROMPT["best"])
         rows = [(*slot.prefix, i, *slot.suffix) for i in found.frame["token_id"].tolist()]
@@ -437,9 +437,9 @@ def test_an_endpoint_reads_what_the_template_prints(toy: Path, tmp_path: Path) -
     """Query, prompts and labels as OpenRLHF sends them; without a tokenizer the bare texts."""
     served = Served()
     with Running(served) as server:
-        model = opened(spec_of(server.url, toy, "openrlhf"), cache=tmp_path)
+        model = opened(spec_of(server.url, toy, "openrlhf"), Opening(tmp_path))
         model.score("Why?", ["so", "then"])
-        bare = opened(spec_of(server.url, None, "openrlhf"), cache=tmp_path)
+        bare = opened(spec_of(server.url, None, "openrlhf"), Opening(tmp_path))
         bare.score("Why?", ["so"])
         with pytest.raises(NoWeights, match="house is a server that takes texts"):
             model.with_weights("searches")
@@ -464,7 +464,7 @@ def test_a_conversation_reaches_an_endpoint_turn_by_turn(toy: Path, tmp_path: Pa
     with Running(served) as server:
         for tokenizer in (toy, None):
             spec = spec_of(server.url, tokenizer, "openrlhf", batch=9999)
-            model = opened(spec, cache=tmp_path)
+            model = opened(spec, Opening(tmp_path))
             rewards(model, pair, cache=tmp_path / "file")
             if tokenizer:
                 sweep(model, prompt, cache=tmp_path / "sweep")
@@ -485,17 +485,19 @@ def test_what_decides_the_key(toy: Path, tmp_path: Path) -> None:
     served = Served()
     with Running(served) as server:
         spec = spec_of(server.url, toy)
-        plain = opened(spec, cache=tmp_path).identity
+        plain = opened(spec, Opening(tmp_path)).identity
         served.root = "/models/other"
-        other = opened(spec, cache=tmp_path).identity
-        named = opened(replace(spec, served_model="house/rm", version="7"), cache=tmp_path).identity
+        other = opened(spec, Opening(tmp_path)).identity
+        named = opened(
+            replace(spec, served_model="house/rm", version="7"), Opening(tmp_path)
+        ).identity
         asked = served.requests
 
     assert plain["root"] != other["root"]
     assert {"version": "7", "served_model": "house/rm", "url": server.url}.items() <= named.items()
     assert "root" not in named
     assert asked == 2
-    text = opened(spec_of(server.url, toy, "openrlhf"), cache=tmp_path)
+    text = opened(spec_of(server.url, toy, "openrlhf"), Opening(tmp_path))
     assert {"served", "url", "tokenizer", "template"} == set(text.identity)
     assert json.dumps(text.provenance)
 
@@ -512,17 +514,17 @@ def test_a_file_of_many_prompts_loses_nothing(
     )
     calm = Served()
     with Running(calm) as server:
-        model = opened(spec_of(server.url, toy, kind, batch=8), cache=tmp_path)
+        model = opened(spec_of(server.url, toy, kind, batch=8), Opening(tmp_path))
         wanted = rewards(model, answers, cache=tmp_path / "calm")
     wild = Served(fault=lambda number: "die" if number == 9 else None)
     with Running(wild) as server:
         patient(monkeypatch, retries=0)
         spec = spec_of(server.url, toy, kind, batch=8)
         with pytest.raises(ModelError, match="run the same command"):
-            rewards(opened(spec, cache=tmp_path), answers, cache=tmp_path / "wild")
+            rewards(opened(spec, Opening(tmp_path)), answers, cache=tmp_path / "wild")
         kept = unfinished(tmp_path / "wild")
     with Running(wild, server.port):
-        found = rewards(opened(spec, cache=tmp_path), answers, cache=tmp_path / "wild")
+        found = rewards(opened(spec, Opening(tmp_path)), answers, cache=tmp_path / "wild")
 
     assert found.scores.tolist() == wanted.scores.tolist()
     assert 0 < kept < len(answers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +17,18 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.config.servers import Server, server_of
 from rmaudit.conversation import ASSISTANT, USER, Asked, messages
-from rmaudit.errors import NoGradient, SpecError
+from rmaudit.errors import NoGradient, NoWeights, SpecError
 from rmaudit.layout.answer_slot import Ids, Response, ids_alone, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.cached_token_rows import Rows, ServedRows, tokenizer_spec
 from rmaudit.models.external_scorer_batches import Pace, Progress, in_batches, unwatched
 from rmaudit.models.model_interfaces import KNOWN_BY, RewardModel
-from rmaudit.models.openrlhf_client import OpenrlhfServer
-from rmaudit.models.sglang_client import SglangJudge, SglangServer
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.models.token_id_client import IdsServer
-from rmaudit.models.vllm_client import VllmJudge, VllmServer
-from rmaudit.prompts import ALL, PROMPTS
+from rmaudit.prompts import ALL
+from rmaudit.sources.openrlhf_client import OpenrlhfServer
+from rmaudit.sources.sglang_client import SglangJudge, SglangServer
+from rmaudit.sources.token_id_client import IdsServer
+from rmaudit.sources.vllm_client import VllmJudge, VllmServer
 
 _PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
 _PROBED = "?"
@@ -63,6 +63,8 @@ def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
 class ServedIds(RewardModel):
     """A reward model on a vLLM or SGLang server, scored by token ids; see `RewardModel`."""
 
+    behind_server = True
+
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
         """Find the tokenizer, prepare a client; raise `ModelError` if it or the key is missing."""
         self.spec, self._address = spec, server
@@ -95,6 +97,11 @@ class ServedIds(RewardModel):
         version = f"{self._server.software} {self._server.version}".strip()
         known_by = _known_by(self.spec, _URL_AND_CARD)
         return {"source": self.spec.source, "served by": version, **known_by}
+
+    def with_head(self) -> NoReturn:
+        """Raise `NoWeights`: the weights are the server's."""
+        message = f"{self.name} is behind a server: this needs its weights; give its checkpoint"
+        raise NoWeights(message)
 
     @property
     def limits(self) -> dict[str, int]:
@@ -180,7 +187,7 @@ class ServedIds(RewardModel):
             yield "verdict", f"log-probability of {words}, by token ids"
         else:
             yield "rewards", "logits, by token ids"
-        yield from _row_lines(self.rows)
+        yield from super().look()
         if (most := self._server.max_model_len) is not None:
             slots = [self.slot(prompt.text) for prompt in ALL.values()]
             rows = [(*slot.prefix, *self.vocabulary().ids[:1], *slot.suffix) for slot in slots]
@@ -197,7 +204,7 @@ class ServedTexts(TextScorer):
     """A reward model on an OpenRLHF endpoint, scored by texts; see `TextScorer` for members."""
 
     kind = "a server that takes texts"
-    limits: ClassVar[dict[str, int]] = {}  # it does not say
+    behind_server = True
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
         """Prepare a client; find the tokenizer if one is named, or raise `ModelError`."""
@@ -261,7 +268,7 @@ class ServedTexts(TextScorer):
         found = self.batch(_PROBED, _PROBES)
         yield "rewards", f"from {min(found):.4g} to {max(found):.4g} for {len(found)} answers"
         if self.rows:
-            yield from _row_lines(self.rows)
+            yield from self.rows.look()
         else:
             yield "template", "none: prompt and answer as one text; `tokenizer` gives one"
 
@@ -282,13 +289,6 @@ class ServedTexts(TextScorer):
     def close(self) -> None:
         """Close the connections to the server."""
         self._server.close()
-
-
-def _row_lines(rows: Rows) -> Iterator[tuple[str, str]]:
-    slot = rows.slot(PROMPTS["greatest"].text)
-    yield "vocabulary", f"{len(rows.vocabulary.ids):,} ids are scored"
-    yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"
-    yield "suffix", f"{len(slot.suffix)} ids: {slot.suffix_text!r}"
 
 
 def _known_by(spec: ModelSpec, otherwise: str) -> dict[str, str | int | float]:

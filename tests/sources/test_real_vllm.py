@@ -19,9 +19,9 @@ import urllib3
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.model_factory import opened
-from rmaudit.models.served_model import ServedIds
+from rmaudit.models.model_factory import Opening, opened
 from rmaudit.scores.served_doctor import EXACT, compare
+from rmaudit.sources.served_model import ServedIds
 from tests.models.test_judges import judge
 from tests.toys import toy_checkpoint
 
@@ -82,7 +82,7 @@ def test_vllm_gives_the_rewards_of_the_checkpoint(kind: str, tmp_path: Path) -> 
     with serving(local.spec.source, tmp_path / "log", *options) as url:
         own = {"judge": local.spec.judge, "template": local.spec.template}
         spec = ModelSpec("house", f"vllm+{url}", checkpoint=local.spec.source, **own)
-        served = opened(spec, cache=tmp_path / "cache")
+        served = opened(spec, Opening(tmp_path / "cache"))
         assert isinstance(served, ServedIds)
         found = compare(served, local, PROMPT, answers=64)
     assert found.ok, found

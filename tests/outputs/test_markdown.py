@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.report.writers.markdown import LARGEST, escape, render
+from rmaudit.outputs.markdown import LARGEST, escape, render
 from rmaudit.verdicts.estimates_and_bounds import Verdict, above
 from rmaudit.verdicts.findings import Control, Figure, Finding
 from tests.findings import but

@@ -13,11 +13,11 @@ import pytest
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.http_client import HttpClient
-from rmaudit.models.model_factory import opened
+from rmaudit.models.model_factory import Opening, opened
 from rmaudit.scores.sweep import sweep
-from tests.models.test_served_model import spec_of
+from rmaudit.sources.http_client import HttpClient
 from tests.servers import Fault, Running, Served, patient
+from tests.sources.test_served_model import spec_of
 from tests.toys import toy_checkpoint
 
 Send = Callable[[bytes], None]
@@ -184,7 +184,7 @@ def test_ctrl_c_ends_a_run_that_waits_for_a_server(
     served = Served(fault=fault)
     with Running(served) as server:
         spec = spec_of(server.url, toy, concurrency=concurrency, batch=16)
-        model = opened(spec, cache=tmp_path)
+        model = opened(spec, Opening(tmp_path))
         with pytest.raises(KeyboardInterrupt):
             sweep(model, "best", cache=tmp_path)
         asked = served.requests

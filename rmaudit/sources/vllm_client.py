@@ -34,7 +34,7 @@ from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.external_scorer_batches import checked_rewards, finite, log_odds
-from rmaudit.models.token_id_client import JUDGE_HINT, IdsServer
+from rmaudit.sources.token_id_client import JUDGE_HINT, IdsServer
 
 _NOISE = 0.02  # a probability moves by less in half precision; by more from 0 to 1 to its logit
 _LEAST = -9999.0  # what vLLM writes for a log-probability of minus infinity

@@ -39,13 +39,6 @@ from rmaudit.prompts import PROMPTS
 _CORRECT = "`{}` of `implicit` in models.yaml"
 
 
-def no_head(name: str) -> NoWeights:
-    """Return the error for an implicit reward used where a checkpoint with a head is needed."""
-    message = f"{name}: its reward is implicit, the log-probabilities of two language models; it "
-    message += "has no head, and this needs one; `pytest audits` does not, and audits it"
-    return NoWeights(message)
-
-
 def _exactly(beta: float) -> str:
     """Return beta in as many digits as tell it from every other, in six where these do."""
     short = f"{beta:g}"
@@ -143,6 +136,12 @@ class ImplicitReward(RewardModel):
         slot = super().slot(prompt)
         self._slots[slot.prefix] = slot
         return slot
+
+    def with_head(self) -> NoReturn:
+        """Raise `NoWeights`: two language models have no head."""
+        message = f"{self.name}: its reward is implicit, the log-probabilities of two language "
+        message += "models; it has no head, and this needs one; `pytest audits` does not, and "
+        raise NoWeights(f"{message}audits it")
 
     def look(self) -> Iterator[tuple[str, str]]:
         """Yield lines (label, text): the models, the reward's formula, vocabulary, a sample prompt.

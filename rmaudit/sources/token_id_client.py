@@ -21,7 +21,7 @@ from rmaudit.config.model_spec import ModelSpec
 from rmaudit.errors import ModelError, ScoreError, nearest
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.external_scorer_batches import refuse_no_rewards
-from rmaudit.models.http_client import SOURCES, HttpClient, NoSuchPath
+from rmaudit.sources.http_client import SOURCES, HttpClient, NoSuchPath
 
 _MOST_IDS = 10**9  # of a row, of any server
 JUDGE_HINT = (

@@ -20,7 +20,7 @@ from rmaudit.config.model_registry import load_registry
 from rmaudit.errors import ModelError, NoGradient, NoWeights, SpecError
 from rmaudit.models import model_factory, scoring_description
 from rmaudit.models.checkpoint_doctor import EXACT
-from rmaudit.models.implicit_reward import ImplicitReward
+from rmaudit.sources.implicit_reward import ImplicitReward
 from tests.models.loaded import rows_of
 from tests.toys import toy_language_model, toy_tokenizer
 
@@ -152,7 +152,7 @@ def test_what_it_cannot_give_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoGradient):
         model.gradient(PROMPT, [(5,)])
     with pytest.raises(NoWeights, match="no head"):
-        model_factory.checkpoint("ours", registry=tmp_path / "models.yaml", cache=tmp_path)
+        model.with_head()
     with pytest.raises(ModelError, match="begins with no prompt"):
         model.score_rows([(5, 6, 7)])
 

@@ -25,8 +25,8 @@ from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.external_scorer_batches import checked_rewards, log_odds
-from rmaudit.models.http_client import NoSuchPath
-from rmaudit.models.token_id_client import JUDGE_HINT, IdsServer
+from rmaudit.sources.http_client import NoSuchPath
+from rmaudit.sources.token_id_client import JUDGE_HINT, IdsServer
 
 _DELIMITER = "multi_item_scoring_delimiter"
 

@@ -27,7 +27,7 @@ from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.config.servers import masked_urls
 from rmaudit.errors import ModelError
-from rmaudit.models.bounded_http import Answer, BoundedHttp, BoundError
+from rmaudit.sources.bounded_http import Answer, BoundedHttp, BoundError
 
 SILENCE, RETRIES = 120.0, 6  # seconds until a request is made again, and how often it is
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # statuses that another try may not meet

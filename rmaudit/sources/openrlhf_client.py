@@ -17,7 +17,7 @@ from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.errors import ScoreError
 from rmaudit.models.external_scorer_batches import checked_rewards
-from rmaudit.models.http_client import HttpClient
+from rmaudit.sources.http_client import HttpClient
 
 
 class OpenrlhfServer:

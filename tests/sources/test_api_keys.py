@@ -12,7 +12,7 @@ import pytest
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.http_client import key_of, masked_json, masking
+from rmaudit.sources.http_client import key_of, masked_json, masking
 
 KEY = 'sk-/a+b&"<=?~7>'
 FORMS: dict[str, Callable[[str], str]] = {

@@ -1,0 +1,1 @@
+"""Files that rmaudit makes of results.json; `report.writers` finds them by name."""

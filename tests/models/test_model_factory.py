@@ -1,0 +1,193 @@
+"""Sources of other packages: what their entry points open, and what is said where one fails."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rmaudit
+from rmaudit.checkpoints import checkpoint_source
+from rmaudit.config import servers
+from rmaudit.config.model_registry import ModelSpec, load_registry, resolve
+from rmaudit.errors import ModelError, NoWeights, RmauditError, SpecError
+from rmaudit.models import scoring_description
+from rmaudit.models.checkpoint_model import with_head
+from rmaudit.models.model_factory import Opening, opened
+from rmaudit.models.model_interfaces import caveats_of_scores
+from rmaudit.models.text_scorer import TextScorer
+from tests.installed import HOW_TO, install
+from tests.toys import toy_checkpoint
+
+FILE = """models:
+  our-rm:
+    source: house+http://rm.internal:9000
+    version: "1"
+    batch: 2
+    default: true
+"""
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The how-to's package, installed, and a models.yaml with a model of its source."""
+    install(tmp_path, monkeypatch, servers.GROUP, {"house": "house_rm:open_model"})
+    (tmp_path / "models.yaml").write_text(FILE, encoding="utf-8")
+    return tmp_path / "models.yaml"
+
+
+def test_the_source_of_another_package_opens_its_entries(house: Path) -> None:
+    """By a name in models.yaml; the model is scored, swept, cached and described as any."""
+    model = rmaudit.load("our-rm", registry=house, cache=house.parent)
+
+    assert isinstance(model, TextScorer)
+    assert model.score("Why?", ["a", "bcd", "ef"]).tolist() == [1, 3, 2]
+    assert model.identity["opened"] == "house+http://rm.internal:9000"
+    kept = rmaudit.sweep(model, "best", cache=house.parent / "kept")
+    assert kept.score_of("love") == len("love")
+    again = rmaudit.sweep(model, "best", cache=house.parent / "kept")
+    assert again.key == kept.key
+    assert np.array_equal(again.frame["score"], kept.frame["score"])
+    (caveat,) = caveats_of_scores(kept.provenance)
+    assert "another package (house+http://rm.internal:9000)" in caveat
+    said = dict(scoring_description.look(model.spec, house.parent, "our-rm"))
+    assert said["scored"] == "as texts, by a function of texts"
+    assert said["can be scored"] == "pytest audits --model our-rm"
+
+
+def test_another_address_is_another_key(house: Path) -> None:
+    """As is another version: nobody reads the scores of a model that it does not name."""
+    (spec,) = resolve(load_registry(house), "our-rm")
+    others = [
+        ModelSpec("our-rm", "house+http://other", version="1"),
+        ModelSpec("our-rm", spec.source, version="2"),
+    ]
+
+    keys = {tuple(opened(each).identity.items()) for each in (spec, *others)}
+
+    assert len(keys) == 3
+
+
+def test_a_source_may_fetch_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which can all that a checkpoint can: its head is looked into."""
+    text = (
+        "from dataclasses import replace\nfrom rmaudit.models.checkpoint_model import from_spec\n"
+    )
+    text += "def open_model(spec, opening):\n    where = spec.source.removeprefix('house+')\n"
+    text += "    return from_spec(replace(spec, source=where), cache=opening.cache)\n"
+    install(tmp_path, monkeypatch, servers.GROUP, {"house": "house_rm:open_model"}, text)
+    folder = toy_checkpoint(tmp_path / "toy")
+
+    model = opened(ModelSpec("our-rm", f"house+{folder}"), Opening(tmp_path / "cache"))
+
+    assert with_head(model).loader.folder == folder
+    assert model.takes == "token ids"
+
+
+def test_what_only_a_checkpoint_has_is_refused(house: Path) -> None:
+    """Its head, an output of it, and the keys that decide how weights are loaded."""
+    (spec,) = resolve(load_registry(house), "our-rm#honesty")
+
+    with pytest.raises(ModelError, match=r"our-rm#honesty: no objective 'honesty', for only a ch"):
+        opened(spec)
+    with pytest.raises(NoWeights):
+        rmaudit.load("our-rm", registry=house).with_head()
+    with pytest.raises(ModelError, match=r"it is opened by another package \(house\+http:"):
+        checkpoint_source.find(spec, house.parent)
+    assert checkpoint_source.presence(spec, house.parent) == "house"
+    house.write_text(FILE.replace("batch: 2", "dtype: float16"), encoding="utf-8")
+    with pytest.raises(SpecError, match=r":5: our-rm: dtype: the source 'house' decides that"):
+        load_registry(house)
+
+
+@pytest.mark.parametrize("address", ["http://rm.internal:9000", "anything"])
+def test_an_unknown_kind_is_refused_with_its_line(house: Path, address: str) -> None:
+    """What is installed, and what to do; also where no URL follows."""
+    house.write_text(f"models: {{A: {{default: true,\n source: hause+{address}}}}}\n")
+
+    with pytest.raises(SpecError) as caught:
+        load_registry(house)
+
+    assert str(caught.value).startswith(
+        f"{house}:2: A: source: no source is of the kind 'hause'; did you mean 'house'? known: "
+        "vllm, sglang, openrlhf, house, as in"
+    )
+    assert "install the package that has it as an entry point of rmaudit.sources" in str(
+        caught.value
+    )
+
+
+def test_a_password_is_not_quoted(house: Path) -> None:
+    """Of an address that rmaudit does not know either."""
+    house.write_text(FILE.replace("//rm", "//me:s3cret@rm"), encoding="utf-8")
+
+    with pytest.raises(SpecError, match="password") as caught:
+        load_registry(house)
+
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_folder_with_a_plus_in_its_name_is_a_folder(tmp_path: Path) -> None:
+    """And no kind."""
+    (tmp_path / "run+2").mkdir()
+    (tmp_path / "models.yaml").write_text("models: {A: {source: run+2, default: true}}\n")
+
+    assert load_registry(tmp_path / "models.yaml").default.source == str(tmp_path / "run+2")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import nosuch_module", "raised ModuleNotFoundError: No module named 'nosuch_module'"),
+        ("other = 1", "raised AttributeError"),
+        ("def open_model(spec, opening): raise OSError('no route')", "raised OSError: no route"),
+        ("def open_model(spec, opening): return 7", "returned 7, allowed: a RewardModel or a Text"),
+    ],
+)
+def test_a_source_that_fails_is_one_sentence(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which names the model, the kind and whose it is."""
+    install(tmp_path, monkeypatch, servers.GROUP, {"house": "house_rm:open_model"}, text)
+
+    with pytest.raises(ModelError, match=re.escape(said)) as caught:
+        opened(ModelSpec("our-rm", "house+x"), Opening(tmp_path))
+
+    start = "our-rm: its source 'house', house_rm:open_model of another package, "
+    assert str(caught.value).startswith(start)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_error_of_a_source_in_our_words_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was written for the user."""
+    text = "from rmaudit.errors import SpecError\n"
+    text += "def open_model(spec, opening): raise SpecError('no dtype here; leave it out')"
+    install(tmp_path, monkeypatch, servers.GROUP, {"house": "house_rm:open_model"}, text)
+
+    with pytest.raises(SpecError, match=r"^no dtype here; leave it out$"):
+        opened(ModelSpec("our-rm", "house+x"), Opening(tmp_path))
+
+
+def test_nobody_takes_a_kind_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is anything of another package imported where only ours are asked for."""
+    points = dict.fromkeys([*servers.OURS, "house"], "house_rm:open_model")
+    install(tmp_path, monkeypatch, servers.GROUP, points, "raise RuntimeError")
+
+    assert {*servers.installed()} == {"house"}
+    assert {*servers.OURS} <= {*vars(importlib.import_module("rmaudit.sources"))}
+    with pytest.raises(RmauditError, match="no folder"):
+        opened(ModelSpec("A", str(tmp_path / "gone")), Opening(tmp_path))
+    assert "house_rm" not in sys.modules
+
+
+def test_the_page_is_the_package() -> None:
+    """The how-to's entry points are those that these tests install."""
+    page = HOW_TO.read_text(encoding="utf-8")
+
+    assert f'[project.entry-points."{servers.GROUP}"]\nhouse = "house_rm:open_model"' in page

@@ -1,0 +1,5 @@
+"""The results of which outputs are made."""
+
+from tests.report.conftest import results
+
+__all__ = ["results"]
