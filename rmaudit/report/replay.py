@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 
-from rmaudit.report.page.number_format import effect_in_numbers
+from rmaudit.report.number_format import effect_in_numbers
 from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.report.releases.release_regressions import with_regressions
 from rmaudit.report.results_document import Results

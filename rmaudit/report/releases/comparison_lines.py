@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rmaudit.references.offensive_text_masks import mask, masked
-from rmaudit.report.page.number_format import effect_in_numbers
+from rmaudit.report.number_format import effect_in_numbers
 from rmaudit.report.releases.finding_comparison import Change
 from rmaudit.report.releases.run_comparison import FindingChange, Origin, Releases, SweepChange
 from rmaudit.report.safe_text import line, log, visible

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
-from rmaudit.report import results_reader
-from rmaudit.report.page import number_format, template
-from rmaudit.report.page.html_page import environment
+from rmaudit.report import number_format, results_reader
+from rmaudit.report.page import environment, template
 from rmaudit.report.releases.blessed_release import lineage
 from rmaudit.report.releases.finding_comparison import (
     Changed,
