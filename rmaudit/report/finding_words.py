@@ -142,8 +142,8 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
         titles = list(dict.fromkeys(finding.title for finding in own))
         asked = any(finding.verdict is not Verdict.NA for finding in own)
         name = models[0] if len(models) == 1 else "NAME"
-        said = [text.replace(_ANY, name) for text in (why, how)]
-        made.append(Missing(*said, tuple(own), models, titles, asked))
+        why, how = (text.replace(_ANY, name) for text in (why, how))
+        made.append(Missing(why, how, tuple(own), models, titles, asked))
     return made
 
 
