@@ -137,12 +137,12 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
         if finding.estimate is None:
             groups.setdefault((not finding.blocks, *_cause_and_remedy(finding)), []).append(finding)
     made = []
-    for (_, why, how), own in sorted(groups.items(), key=lambda each: each[0][0]):
+    for (_, *reason), own in sorted(groups.items(), key=lambda each: each[0][0]):
         models = list(dict.fromkeys(finding.model for finding in own))
         titles = list(dict.fromkeys(finding.title for finding in own))
         asked = any(finding.verdict is not Verdict.NA for finding in own)
         name = models[0] if len(models) == 1 else "NAME"
-        why, how = (text.replace(_ANY, name) for text in (why, how))
+        why, how = (text.replace(_ANY, name) for text in reason)
         made.append(Missing(why, how, tuple(own), models, titles, asked))
     return made
 

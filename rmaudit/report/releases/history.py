@@ -15,11 +15,7 @@ from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import number_format, results_reader
 from rmaudit.report.page import environment, template
 from rmaudit.report.releases.blessed_release import lineage
-from rmaudit.report.releases.finding_comparison import (
-    Changed,
-    compare_finding,
-    summarize_earlier,
-)
+from rmaudit.report.releases.finding_comparison import Changed, compare_findings
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.report.safe_text import line
 from rmaudit.report.summary import MARKS
@@ -265,7 +261,7 @@ def _points(findings: Iterable[Finding | None]) -> Iterator[Point]:
         if finding is None or finding.estimate is None or before is None:
             yield Point(finding)
         else:
-            change = compare_finding(summarize_earlier(before, finding), finding)
+            change = compare_findings(before, finding)
             yield Point(finding, before, change)
         before = finding if finding and finding.estimate else before
 
