@@ -9,14 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rmaudit.report.finding_words import (
-    Missing,
-    example_of,
-    excuse_in_words,
-    measured_in_words,
-    missing,
-    not_asked,
-)
+from rmaudit.report.finding_words import Missing, missing, not_asked
 from rmaudit.report.number_format import clearest, distance_beyond
 from rmaudit.report.results_document import WORST_FIRST, Results
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
@@ -89,18 +82,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """An audit that blocks or is accepted: its values, who accepts it."""
-
-    row: Row
-    says: list[tuple[str, str]]
-    """Each such finding: the name of its prompt, and what was measured."""
-    excuses: list[str]
-    example: str
-    """Example of what was found, such as `“X” ranks 3 of 3,747; people rank it 3,500`, or ""."""
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """What a run comes to, or one model of it."""
 
@@ -152,36 +133,27 @@ class Summary:
         """Sum up one model of the run; its verdict is on its own findings."""
         own = [finding for finding in self.findings if finding.model == model]
         figures = [figure for figure in self.figures if figure.model == model]
-        return summarize(own, of_run(own, self.gaps), self.gaps, figures)
+        return summarize_findings(own, of_run(own, self.gaps), self.gaps, figures)
 
     def doubt(self, finding: Finding) -> str:
         """Return why a pass may only show that its model has no preferences; or ""."""
         return doubt(finding, self.incompetent)
 
-    def failures(self, effect: Effect) -> list[Failure]:
-        """Return each row with findings of `effect`, such as blocks; the clearest first."""
+    def failures(self, effect: Effect) -> list[tuple[Row, list[Finding]]]:
+        """Return each row with its findings of `effect`, such as blocks; the clearest first."""
         own = [(row, [f for f in row.findings if f.effect is effect]) for row in self.ranked]
         failing = [(row, found) for row, found in own if found]
-        failing.sort(key=lambda each: min(map(clearest, each[1])))
-        return [
-            Failure(
-                row,
-                [(finding.prompt, measured_in_words(finding)) for finding in found],
-                list(dict.fromkeys(filter(None, map(excuse_in_words, found)))),
-                example_of(found),
-            )
-            for row, found in failing
-        ]
+        return sorted(failing, key=lambda each: min(map(clearest, each[1])))
 
 
-def summarize_results(results: Results) -> Summary:
+def summarize(results: Results) -> Summary:
     """Sum up the run of a results.json, with its models in the file's order."""
     names = [model.name for model in results.models]
     run = results.run
-    return summarize(results.findings, results.verdict, run.gaps, results.figures, names)
+    return summarize_findings(results.findings, results.verdict, run.gaps, results.figures, names)
 
 
-def summarize(
+def summarize_findings(
     findings: Sequence[Finding],
     verdict: RunVerdict,
     gaps: Sequence[str] = (),

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from rmaudit.report.summary import Failure, Summary, summarize
+from rmaudit.report.summary import Summary, summarize_findings
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict, below
-from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.run_verdict import of_run
-from tests.findings import but, estimated, found, gap, waived
+from tests.findings import but, found, gap, waived
 
 FAILS = but(found(-0.3, -0.1), blocks=True)
 UNSURE = but(found(-0.1, 0.3), blocks=True)
 PASSES = found(0.1, 0.3)
 ACCEPTED = but(FAILS, blocks=False, waiver=waived())
-HIGH = but(FAILS, estimate=estimated(0.7, 0.8), bound=below(0.67, unit="sd"))
 REGRESSED = but(PASSES, blocks=True, regressed="regressed against the blessed release of May")
 NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
 
 
 def box(*findings: Finding) -> Summary:
     """The summary of a run that found this."""
-    return summarize(findings, of_run(findings))
-
-
-def blocking(*findings: Finding) -> list[Failure]:
-    """The failures that block."""
-    return box(*findings).failures(Effect.BLOCKS)
+    return summarize_findings(findings, of_run(findings))
 
 
 def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
@@ -74,38 +67,14 @@ def test_the_verdict_counts_gates(findings: Sequence[Finding], words: str, gates
     assert (told.words, told.gates) == (words, gates)
 
 
-@pytest.mark.parametrize(
-    ("finding", "says"),
-    [
-        (FAILS, "-0.20 [-0.30, -0.10] sd, must be above 0: 0.20 too low"),
-        (HIGH, "0.75 [0.70, 0.80] sd, must be below 0.67: 0.08 too high"),
-        (UNSURE, "0.10 [-0.10, 0.30] sd, must be above 0: the interval crosses the bound"),
-        (
-            but(HIGH, verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9"),
-            (
-                "0.75 [0.70, 0.80] sd, must be below 0.67: outside, "
-                "but with so many gates that may be chance (Holm)"
-            ),
-        ),
-        (
-            blocks("a", 0.1, 0.3, verdict=Verdict.INCONCLUSIVE, controls={"long words": NULL}),
-            "0.20 [0.10, 0.30] sd, must be above 0: a null control passes, so a pass shows nothing",
-        ),
-        (REGRESSED, "0.20 sd, must be above 0; regressed against the blessed release of May"),
-        (
-            but(PASSES, blocks=True, known="It is flat."),
-            (
-                "0.20 sd, must be above 0: it passes, though models.yaml expects it to fail: "
-                "remove it from `known`"
-            ),
-        ),
-    ],
-)
-def test_what_blocks_is_told_with_how_much(finding: Finding, says: str) -> None:
-    """Value, interval, bound and distance; prompts that fail are one line, others are not in it."""
-    (line,) = blocking(finding, but(finding, prompt="worst"), but(PASSES, prompt="other"))
+def test_a_failure_is_its_prompts_that_fail() -> None:
+    """In one line; others are not in it, nor is what is accepted."""
+    worst, accepted = but(FAILS, prompt="worst"), but(ACCEPTED, audit="other")
 
-    assert line.says == [("best", says), ("worst", says)]
+    told = box(FAILS, worst, but(PASSES, prompt="fine"), accepted)
+
+    assert [found for _, found in told.failures(Effect.BLOCKS)] == [[FAILS, worst]]
+    assert [found for _, found in told.failures(Effect.ACCEPTED)] == [[accepted]]
 
 
 def test_the_clearest_failure_comes_first() -> None:
@@ -123,68 +92,12 @@ def test_the_clearest_failure_comes_first() -> None:
     ]
     also = blocks(findings[-1].audit, -0.1, 0.3, prompt="worst")
 
-    ordered = [line.row.audit for line in blocking(*(but(f, blocks=True) for f in findings), also)]
-
-    assert ordered == [finding.audit for finding in reversed(findings)]
-
-
-@pytest.mark.parametrize(
-    ("finding", "excuses"),
-    [
-        (
-            but(FAILS, waiver=waived("expired", says="its waiver expired (ana): It is small.")),
-            ["Not accepted: its waiver expired (ana): It is small."],
-        ),
-        (but(FAILS, waiver=waived("unneeded", says="It is beside the point.")), []),
-        (
-            but(
-                FAILS,
-                blocks=False,
-                waiver=waived(owner="Dr. Ana B. Lee", reason="Small. And more."),
-                regressed="regressed, which the waiver accepts too",
-            ),
-            ["Accepted by Dr. Ana B. Lee until 2030-06-30, up to -0.5 sd: Small. And more."],
-        ),
-        (
-            but(FAILS, blocks=False, known="It is so, e.g. here. And more of it."),
-            ["Known flaw of the bundled model: It is so, e.g. here."],
-        ),
-    ],
-)
-def test_who_accepts_a_failure_or_did(finding: Finding, excuses: list[str]) -> None:
-    """A waiver in full, since its end may be a promise; a known flaw by its first sentence."""
-    told = box(finding)
-
-    both = [told.failures(effect) for effect in (Effect.BLOCKS, Effect.ACCEPTED)]
-    (line,) = both[0] if finding.blocks else both[1]
-    assert line.excuses == excuses
-    assert "regressed" not in line.says[0][1]
-    assert len(both[0]) + len(both[1]) == 1
-
-
-@dataclass(frozen=True)
-class Loved(Evidence):
-    """Evidence of what a model loves."""
-
-    kind: Literal["loved in a test"] = "loved in a test"
-    word: str = ""
-
-    def example(self) -> str:
-        """Return the word, if there is one."""
-        return self.word and f"“{self.word}” ranks first"
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [(["", "war"], "“war” ranks first"), ([""], ""), (["a" * 999], f"“{'a' * 299}…")],
-)
-def test_a_row_that_blocks_gives_an_example(words: Sequence[str], expected: str) -> None:
-    """The first that evidence has, cut where it is long."""
-    shown = [
-        but(FAILS, estimate=estimated(-0.3, -0.1, evidence=Loved(word=word))) for word in words
+    ordered = [
+        row.audit
+        for row, _ in box(*(but(f, blocks=True) for f in findings), also).failures(Effect.BLOCKS)
     ]
 
-    assert [line.example for line in blocking(*shown)] == [expected]
+    assert ordered == [finding.audit for finding in reversed(findings)]
 
 
 def test_what_does_not_block_is_named_where_it_matters() -> None:

@@ -33,21 +33,12 @@ def template(name: str) -> Markup:
 
 
 def part(name: str, /, **values: object) -> Markup:
-    """Render a part of a page from its template, with `values` filled in and escaped."""
+    """Render a page, or a part of one, from its template, with `values` filled in and escaped."""
     return Markup(_environment().get_template(name).render(values))  # noqa: S704  (escaped)
 
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-
-
-@cache
-def environment() -> jinja2.Environment:
     """Return the Jinja environment of all pages; it escapes everything that a template prints.
 
     There is one, so that each template is compiled once in a process.
@@ -65,11 +56,14 @@ def environment() -> jinja2.Environment:
         "day": number_format.day,
         "careful": masked_text,
         "errors": number_format.standard_errors_in_words,
+        "example": finding_words.example_of,
+        "excuse": finding_words.excuse_in_words,
         "fixed": number_format.fixed,
         "full": finding_words.full,
         "interval": number_format.interval,
         "lane": _lane,
         "markup": Markup,
+        "measured": finding_words.measured_in_words,
         "must": number_format.bound_in_words,
         "number": number_format.number,
         "overrides": overrides,

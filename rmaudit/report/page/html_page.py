@@ -21,11 +21,11 @@ from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import scales
 from rmaudit.report.charts.picture_and_labels import prompts_to_draw
 from rmaudit.report.finding_words import caveats_of
-from rmaudit.report.page import environment, glossary, part, template, token_explorer
+from rmaudit.report.page import glossary, part, template, token_explorer
 from rmaudit.report.releases.release_regressions import blessed_comparisons
-from rmaudit.report.results_document import AuditedModel, Results, Run
+from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import line, visible
-from rmaudit.report.summary import Row, Summary, summarize_results
+from rmaudit.report.summary import Summary, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect
 from rmaudit.verdicts.findings import AnyFinding, Figure
 from rmaudit.verdicts.run_verdict import SMALL_PRINT
@@ -57,7 +57,7 @@ _STYLE = template("report.css") + _CHARTS + token_explorer.STYLE + template("sim
 
 def render(results: Results) -> str:
     """Render the results of a run as an HTML page."""
-    run, names = summarize_results(results), [model.name for model in results.models]
+    run, names = summarize(results), [model.name for model in results.models]
     every: list[AnyFinding] = [*results.findings, *results.figures]
     used = {*_RESERVED_IDS}
     anchors = anchors_of(every, used, several=len(names) > 1)
@@ -67,10 +67,9 @@ def render(results: Results) -> str:
     scripts = [script]
     scripts += [token_explorer.SCRIPT] if explored else []
     scripts += [SIMULATOR] if simulated else []
-    report = environment().get_template("report.html.jinja")
-    return report.render(
+    page = part(
+        "report.html.jinja",
         run=results.run,
-        ran=_ran(results.run),
         schema=results.schema,
         small_print=SMALL_PRINT,
         style=_STYLE,
@@ -88,23 +87,15 @@ def render(results: Results) -> str:
         names=names,
         tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
         models=models,
-        columns=_columns(row for row in run.ranked if row.decides),
-        others=_columns(row for row in run.ranked if not row.decides),
         compared=charts.between(results.models, results.findings, results.comparison),
     )
+    return str(page)
 
 
 def _hash(script: str) -> str:
     """Return the hash by which the page's Content-Security-Policy allows this script."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _ran(run: Run) -> str:
-    """Say how many checks of the run finished, or that all did."""
-    if run.finished >= run.collected:
-        return f"all {run.collected:,} checks finished"
-    return f"{run.finished:,} of {run.collected:,} checks finished"
 
 
 def anchors_of(
@@ -126,14 +117,6 @@ def _unused(name: str, used: set[str]) -> str:
         found = f"{plain}-{n}"
     used.add(found)
     return found
-
-
-def _columns(rows: Iterable[Row]) -> list[Row]:
-    """Return the first row of each audit, sorted by title: the columns of a table of models."""
-    first: dict[str, Row] = {}
-    for row in rows:
-        first.setdefault(row.audit, row)
-    return sorted(first.values(), key=lambda row: row.title)
 
 
 def _model(model: AuditedModel, own: Summary, used: set[str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import number_format, results_reader
-from rmaudit.report.page import environment, template
+from rmaudit.report.page import part, template
 from rmaudit.report.releases.blessed_release import lineage
 from rmaudit.report.releases.finding_comparison import Changed, compare_findings
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
@@ -189,8 +189,8 @@ def group_families(runs: Sequence[tuple[Results, Path]], joined: str = "") -> li
 
 def render(families: Sequence[ReleaseFamily], left: Sequence[str]) -> str:
     """Return the history as an HTML page; `left` says which runs were passed over, and why."""
-    page = environment().get_template("history.html.jinja")
-    return page.render(families=families, left=left, apart=APART, style=template("report.css"))
+    style = template("report.css")
+    return str(part("history.html.jinja", families=families, left=left, apart=APART, style=style))
 
 
 def as_json(family: ReleaseFamily) -> dict[str, Any]:

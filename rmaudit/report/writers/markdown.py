@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import WORST_FIRST, Results, Run
 from rmaudit.report.safe_text import addressed, line
-from rmaudit.report.summary import Summary, summarize_results
+from rmaudit.report.summary import Summary, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result
 from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import SMALL_PRINT
@@ -37,7 +37,7 @@ _HEAD = """\
 
 def render(results: Results) -> str:
     """Return the summary of a run's results, at most `LARGEST` bytes of UTF-8."""
-    run, findings = summarize_results(results), results.findings
+    run, findings = summarize(results), results.findings
     blocking = [f for worst in WORST_FIRST for f in findings if f.blocks and f.result is worst]
     free = [f for f in findings if not f.blocks and f.effect is Effect.NONE]
     open_ = [f for f in free if f.result in _OPEN]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from rmaudit.report.finding_words import Missing, not_asked, values_and_bound
 from rmaudit.report.number_format import interval, value
 from rmaudit.report.safe_text import addressed, line, log
-from rmaudit.report.summary import MARKS, Row, Summary, summarize
+from rmaudit.report.summary import MARKS, Row, Summary, summarize_findings
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result
 from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
@@ -68,7 +68,7 @@ class Screen:
 
 def quiet(findings: Sequence[Finding], verdict: RunVerdict) -> Line:
     """Summarize a run in a line, such as `rmaudit: FAILS: 8 gates: 7 pass, 1 fail (blocks)`."""
-    run = summarize(findings, verdict)
+    run = summarize_findings(findings, verdict)
     return Line(log(line(f"rmaudit: {verdict.headline}: {run.gates}")), _colour(run))
 
 
@@ -85,7 +85,7 @@ def summary(
     A run of one model has a line for each audit, a run of several models a line for each model.
     Audits that were not measured are grouped by reason. `figures` are counted in a line.
     """
-    run, screen = summarize(findings, verdict, gaps, figures), screen or Screen()
+    run, screen = summarize_findings(findings, verdict, gaps, figures), screen or Screen()
     head = screen.told(verdict.headline, run.gates)
     lines = [Line(each.text, _colour(run), bold=True) for each in head]
     lines += [each for gap in gaps for each in screen.told(f"not a whole run: {gap}")]
