@@ -24,7 +24,7 @@ CEILINGS = {
     "models": (27, 5850),
     "plugin": (15, 3250),
     "references": (21, 2850),
-    "report": (32, 6400),
+    "report": (32, 6350),
     "runs": (11, 2000),
     "scores": (22, 4150),
     "scoring": (12, 2050),

@@ -101,8 +101,6 @@ class Summary:
     """The gates counted, such as `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
     counts: str
     """The findings counted, such as `12 pass, 1 fail (blocks)`."""
-    tested: str
-    """What the gates looked at, and what none can tell; "" where nothing was measured."""
     nulls: str
     """How many null controls were stopped, as they must be; "" where none was tried."""
     rows: tuple[Row, ...]
@@ -123,6 +121,11 @@ class Summary:
     """What has no number of the audits that decide, and does not block."""
     incompetent: Mapping[str, tuple[str, ...]]
     """The gates of `COMPETENCE` that a model does not pass, where it passes none of them."""
+
+    @property
+    def tested(self) -> str:
+        """Return what the gates looked at, as evidence says, and what none can tell; or ""."""
+        return what_gates_tested(self.findings)
 
     @property
     def models(self) -> list[str]:
@@ -185,7 +188,6 @@ def summarize_findings(
         means=advice(verdict.outcome, findings, lambda finding: finding.title),
         gates=_count_gates(rows),
         counts=tallied(findings),
-        tested=what_gates_tested(findings),
         nulls=nulls_in_words(findings),
         rows=tuple(rows),
         ranked=tuple(ranked),

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from markupsafe import Markup
@@ -124,7 +125,7 @@ def _model(model: AuditedModel, own: Summary, used: set[str]) -> dict[str, Any]:
     figures: dict[str, list[Figure]] = {}
     for figure in own.figures:
         figures.setdefault(figure.audit, []).append(figure)
-    common, caveats = caveats_of([*own.findings, *own.figures])
+    common, caveats = caveats_of([*own.findings, *chain(*figures.values())])
     prompts = prompts_to_draw(sweep.prompt for sweep in model.sweeps)
     shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
     return {

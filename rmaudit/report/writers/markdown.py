@@ -76,7 +76,7 @@ def _head(results: Results, run: Summary) -> str:
         + "\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(run.findings)} findings: {run.counts or 'none'}\n"
-        + (f"\n{run.tested}\n" if run.tested else "")
+        + (f"\n{tested}\n" if (tested := run.tested) else "")
         + (f"\n{escape(run.nulls)}\n" if run.nulls else "")
     )
 
