@@ -128,7 +128,7 @@ def compare(  # noqa: PLR0913  (its options)
     that): 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
     compared, 3 if a file cannot be read or is damaged.
     """
-    from rmaudit.report.releases import comparison_lines, run_comparison
+    from rmaudit.report.releases import run_comparison
 
     if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
@@ -138,7 +138,7 @@ def compare(  # noqa: PLR0913  (its options)
     if as_json:
         echo_json(asdict(said))
     else:
-        for line in comparison_lines.lines(said):
+        for line in run_comparison.lines(said):
             say(line)
     codes = {run_comparison.WORSE: FAILED, run_comparison.UNDECIDED: UNDECIDED}
     raise typer.Exit(codes.get(said.outcome, 0))

@@ -7,23 +7,16 @@ markup is written as an entity, hidden characters are spelled out (`safe_text`),
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import WORST_FIRST, Results, Run
 from rmaudit.report.safe_text import addressed, line
+from rmaudit.report.summary import Summary, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result
 from rmaudit.verdicts.findings import Figure, Finding
-from rmaudit.verdicts.run_verdict import SMALL_PRINT, what_gates_tested
-from rmaudit.verdicts.verdict_wording import (
-    advice,
-    doubt,
-    incompetent,
-    nulls_in_words,
-    reasons,
-    tallied,
-)
+from rmaudit.verdicts.run_verdict import SMALL_PRINT
+from rmaudit.verdicts.verdict_wording import reasons
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
 _OPEN = (Result.FAIL, Result.UNSURE, Result.NOT_DECIDED)
@@ -44,13 +37,13 @@ _HEAD = """\
 
 def render(results: Results) -> str:
     """Return the summary of a run's results, at most `LARGEST` bytes of UTF-8."""
-    findings = results.findings
+    run, findings = summarize(results), results.findings
     blocking = [f for worst in WORST_FIRST for f in findings if f.blocks and f.result is worst]
-    open_ = [f for f in findings if f.result in _OPEN and f.effect is Effect.NONE]
+    free = [f for f in findings if not f.blocks and f.effect is Effect.NONE]
+    open_ = [f for f in free if f.result in _OPEN]
     accepted = [f for f in findings if f.effect is Effect.ACCEPTED]
     skipped = [f for f in findings if f.left_out and not f.blocks]
-    failed = incompetent(findings)
-    doubted = [f for f in findings if not f.blocks and f.effect is Effect.NONE and doubt(f, failed)]
+    doubted = [f for f in free if run.doubt(f)]
     listed = {id(f) for f in (*blocking, *open_, *accepted, *doubted, *skipped)}
     rest = [f for f in findings if id(f) not in listed]
     parts = [
@@ -59,13 +52,12 @@ def render(results: Results) -> str:
         *_table("Does not pass, and does not block", open_),
         *_table("Accepted in models.yaml", accepted),
         *_harms([*blocking, *accepted]),
-        *_table("Passes that may mean indifference", doubted, failed),
+        *_table("Passes that may mean indifference", doubted, run.doubt),
         *_skipped(skipped),
-        *_table("Passed, or measured for information", rest, failed, folded=True),
+        *_table("Passed, or measured for information", rest, run.doubt, folded=True),
         *_figures(results.figures),
     ]
-    top, tail = _head(results), _foot(results.run)
-    return _fit(top, parts, LARGEST - _TAIL) + tail
+    return _fit(_head(results, run), parts, LARGEST - _TAIL) + _foot(results.run)
 
 
 def escape(text: str) -> str:
@@ -75,20 +67,17 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
-def _head(results: Results) -> str:
-    findings = results.findings
+def _head(results: Results, run: Summary) -> str:
     names = [escape(model.name) for model in results.models]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004  (a dozen)
-    total = tallied(findings) or "none"
-    why = escape(addressed(results.verdict.why))
     return (
-        f"## rmaudit: {results.verdict.headline}\n\n"
-        f"**{escape(advice(results.verdict.outcome, findings))}.** {why}".rstrip()
+        f"## rmaudit: {run.verdict.headline}\n\n"
+        f"**{escape(run.advice)}.** {escape(addressed(run.verdict.why))}".rstrip()
         + "\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
-        f"{len(findings)} findings: {total}\n"
-        + (f"\n{said}\n" if (said := what_gates_tested(findings)) else "")
-        + (f"\n{escape(nulls)}\n" if (nulls := nulls_in_words(findings)) else "")
+        f"{len(run.findings)} findings: {run.counts or 'none'}\n"
+        + (f"\n{tested}\n" if (tested := run.tested) else "")
+        + (f"\n{escape(run.nulls)}\n" if run.nulls else "")
     )
 
 
@@ -107,19 +96,16 @@ def _against(results: Results) -> Iterator[str]:
 def _table(
     title: str,
     findings: list[Finding],
-    failed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    doubt: Callable[[Finding], str] = lambda finding: "",  # noqa: ARG005  (no doubts)
     *,
     folded: bool = False,
 ) -> Iterator[str]:
-    """Yield a Markdown table of findings in parts, maybe `folded`; `failed` tells doubtful passes.
-
-    `failed` is what `incompetent` returns; a table that is `folded` shows its title only.
-    """
+    """Yield a Markdown table of findings in parts; one that is `folded` shows its title only."""
     if not findings:
         return
     heading = f"{title} ({len(findings)})"
     start = f"<details><summary>{heading}</summary>\n\n" if folded else f"### {heading}\n\n"
-    first, *others = (_row(finding, doubt(finding, failed)) for finding in findings)
+    first, *others = (_row(finding, doubt(finding)) for finding in findings)
     yield f"\n{start}{_HEAD}{first}"
     yield from others
     if folded:

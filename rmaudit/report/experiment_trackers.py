@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from rmaudit.errors import SpecError
 from rmaudit.report.results_document import Results
+from rmaudit.report.summary import summarize
 from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import AnyFinding, Finding
-from rmaudit.verdicts.run_verdict import of_run
 
 _Found = TypeVar("_Found", bound=AnyFinding)
 _PROJECT = "rmaudit"
@@ -85,22 +85,21 @@ def log(tracker: str, results: Results, folder: Path) -> Iterator[str]:
     Raises whatever the client raises.
     """
     write = {"mlflow": _mlflow, "wandb": _wandb, "trackio": _trackio}[tracker]
+    run = summarize(results)
     for model in results.models:
-        own = [finding for finding in results.findings if finding.model == model.name]
-        verdict = of_run(own, results.run.gaps)
+        own = run.of(model.name)
         tags = {
             "model": model.name,
             "source": model.source,
-            "weights": next((each.claim.weights for each in own if each.claim.weights), ""),
-            "verdict": str(verdict.outcome),
-            "why": verdict.why,
+            "weights": next((f.claim.weights for f in own.findings if f.claim.weights), ""),
+            "verdict": str(own.verdict.outcome),
+            "why": own.verdict.why,
             "rmaudit": results.run.rmaudit,
         }
         plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", model.name)
-        figures = [figure for figure in results.figures if figure.model == model.name]
-        metrics = {**_metrics(own), **numbers(figures)}
-        run = _Logged(f"{model.name} {results.run.created}", plain, tags, metrics, folder)
-        yield f"logged: {tracker}, {write(client(tracker), run)}"
+        metrics = {**_metrics(own.findings), **numbers(own.figures)}
+        logged = _Logged(f"{model.name} {results.run.created}", plain, tags, metrics, folder)
+        yield f"logged: {tracker}, {write(client(tracker), logged)}"
 
 
 def numbers(findings: Sequence[AnyFinding]) -> dict[str, float]:

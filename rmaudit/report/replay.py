@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 
-from rmaudit.report.page.number_format import effect_in_numbers
+from rmaudit.report.number_format import effect_in_numbers
 from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.report.releases.release_regressions import with_regressions
 from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.decision import decide
+from rmaudit.verdicts.decision import decide, decided_again
 from rmaudit.verdicts.estimates_and_bounds import Result, Verdict
 from rmaudit.verdicts.findings import Finding, in_words
 from rmaudit.verdicts.run_verdict import Outcome
@@ -90,6 +90,15 @@ def replay(results: Results, policy: Policy, today: date) -> Results:
     run = results.run
     policy = replace(policy, sampled=run.sample is not None, others=run.others)
     findings = tuple(decide(results.findings, policy, today))
+    return with_regressions(replace(results, findings=findings))
+
+
+def as_judged(results: Results) -> Results:
+    """Judge stored findings again by the rules and on the day that stand in them.
+
+    The results are equal, but for rounding, unless something in them contradicts something else.
+    """
+    findings = tuple(decided_again(results.findings))
     return with_regressions(replace(results, findings=findings))
 
 

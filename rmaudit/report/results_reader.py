@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import ResultsError
-from rmaudit.report import json_codec, packed_scores
+from rmaudit.report import json_codec, packed_scores, replay
 from rmaudit.report.json_codec import quoted
-from rmaudit.report.releases.release_regressions import with_regressions
 from rmaudit.report.results_document import (
     SCHEMA,
     AuditedModel,
@@ -26,7 +25,7 @@ from rmaudit.report.results_document import (
     Results,
     SweepSummary,
 )
-from rmaudit.verdicts.decision import LOST, decided_again
+from rmaudit.verdicts.decision import LOST
 from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Claim, Figure, Finding, Judgement
 
@@ -118,7 +117,7 @@ def _contradictions(results: Results) -> Iterator[str]:
         yield from _measured_faults(finding, f"findings[{i}]")
     yield from _figure_faults(results.figures, sources)
     yield from _blessed_faults(results, sources)
-    yield from _judgement_faults(results)
+    yield from _replay_faults(results)
 
 
 def _sweep_faults(sweep: SweepSummary, where: str, results: Results) -> Iterator[str]:
@@ -222,19 +221,19 @@ def _order_faults(numbers: list[float], where: str, *, wrong: bool = False) -> I
         yield f"{where} has low, value, high = {numbers}, allowed: numbers that rise"
 
 
-def _judgement_faults(results: Results) -> Iterator[str]:
-    """Yield what is said of findings and does not follow from what was measured."""
-    again = with_regressions(replace(results, findings=tuple(decided_again(results.findings))))
-    pairs = list(zip(results.findings, again.findings, strict=True))
-    for i, (finding, follows) in enumerate(pairs):
+def _replay_faults(results: Results) -> Iterator[str]:
+    """Yield where a replay of the findings differs: what does not follow from what was measured."""
+    again = replay.as_judged(results)
+    pairs = list(enumerate(zip(results.findings, again.findings, strict=True)))
+    for i, (finding, follows) in pairs:
         for name, control in follows.controls.items():
             if (found := finding.controls[name].verdict) is not control.verdict:
                 place = f"findings[{i}].controls[{quoted(name)}].verdict"
                 yield f"{place} is {found}, allowed: {control.verdict}, by the bound"
     # What makes others wrong is named first: a p those of Holm, a regression what blocks.
     keys = ["p", "detectable", "regressed", *(field.name for field in fields(Judgement))]
-    for key, (i, judged) in product(keys, enumerate(pairs)):
-        said, allowed = (getattr(finding.judgement, key) for finding in judged)
+    for key, (i, (finding, follows)) in product(keys, pairs):
+        said, allowed = getattr(finding.judgement, key), getattr(follows.judgement, key)
         if not _same_value(said, allowed):
             what = f"allowed: {quoted(str(allowed))}, which follows from the estimate"
             yield f"findings[{i}].judgement.{key} is {quoted(str(said))}, {what} and the bound"

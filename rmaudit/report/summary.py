@@ -1,26 +1,35 @@
-"""Sum up a run, or one model of it: a row for each audit, and what was not measured and why.
+"""Sum up a run, or one model of it, once: terminal, Markdown and page only print it.
 
-Terminal and page print this. What is asked of single findings is in `verdicts.verdict_wording`.
+What is said of a single finding is in `finding_words` and in `verdicts.verdict_wording`.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from rmaudit.report.page.number_format import distance_beyond
-from rmaudit.report.results_document import WORST_FIRST
-from rmaudit.report.safe_text import addressed
+from rmaudit.report.finding_words import Missing, missing, not_asked
+from rmaudit.report.number_format import clearest, distance_beyond
+from rmaudit.report.results_document import WORST_FIRST, Results
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.run_verdict import REGRESSED, blocked_as
-from rmaudit.verdicts.verdict_wording import doubt, incompetent
-
-if TYPE_CHECKING:
-    from rmaudit.report.charts.finding_strips import Scale
+from rmaudit.verdicts.findings import Figure, Finding
+from rmaudit.verdicts.run_verdict import (
+    REGRESSED,
+    Outcome,
+    RunVerdict,
+    blocked_as,
+    of_run,
+    what_gates_tested,
+)
+from rmaudit.verdicts.verdict_wording import (
+    COMPETENCE,
+    advice,
+    doubt,
+    incompetent,
+    nulls_in_words,
+    tallied,
+)
 
 MARKS = {  # for readers who do not see colours
     "fail": "✗",
@@ -30,11 +39,15 @@ MARKS = {  # for readers who do not see colours
     "not decided": "○",
     "not run": "–",
 }
+_OUTCOMES = {
+    Outcome.FAILS: ("✗", "Does not pass"),
+    Outcome.INCOMPLETE: ("…", "Incomplete: no verdict yet"),
+    Outcome.NOT_ESTABLISHED: ("?", "Not established"),
+    Outcome.PASSES: ("✓", "Passes"),
+}
 _GRAVEST_FIRST = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
 _ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
 _WORDS = ("pass", "fail", REGRESSED, "unsure", "not decided", _OUTDATED, _ACCEPTED, "not run")
-_REMEDY = re.compile(r"[;,] (?:get it with: |(?=name one with ))")
-_ANY = "\0"  # in a reason, for the name of a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,135 +55,190 @@ class Row:
     """Findings of one audit of one model, one for each prompt or set of prompts."""
 
     findings: tuple[Finding, ...]
-    doubt: str = ""
+    model: str
+    audit: str
+    title: str
+    question: str
+    """What the audit answers, or the claim if no question is given."""
+    gate: bool
+    """Whether the audit is a gate here, under any prompt: a failure would block."""
+    decides: bool
+    """Whether it is a gate, or blocks for another reason."""
+    asked: bool
+    """Whether the audit was asked for, and applies, under any prompt."""
+    blocking: tuple[Finding, ...]
+    measured: tuple[Finding, ...]
+    worst: Finding
+    """What the row comes to: a finding that blocks, else the worst of a gate."""
+    shown: Finding | None
+    """The measured finding whose result is worst; of several, the worst value."""
+    result: Result
+    effect: Effect
+    """The gravest among the findings."""
+    mark: str
+    """The sign for the result, such as ✓."""
+    doubt: str
     """Why its pass may mean that the model prefers nothing; "" where it does not."""
-    anchor: str = ""
-    """The HTML id of its place on a page."""
-    scale: Scale | None = None
-    """The axis on which a page draws it."""
-
-    @property
-    def model(self) -> str:
-        """Return the model's name."""
-        return self.findings[0].model
-
-    @property
-    def audit(self) -> str:
-        """Return the audit's name."""
-        return self.findings[0].audit
-
-    @property
-    def title(self) -> str:
-        """Return the audit's title."""
-        return self.findings[0].title
-
-    @property
-    def question(self) -> str:
-        """Return the question that the audit answers, or the claim if no question is given."""
-        return self.findings[0].claim.question or self.findings[0].claim.text
-
-    @property
-    def gate(self) -> bool:
-        """Return whether the audit is a gate here, under any prompt: a failure would block."""
-        return any(f.severity is Severity.GATE for f in self.findings)
-
-    @property
-    def blocking(self) -> tuple[Finding, ...]:
-        """Return the findings of the row that block."""
-        return tuple(f for f in self.findings if f.blocks)
-
-    @property
-    def decides(self) -> bool:
-        """Return whether the audit is a gate, or blocks for another reason."""
-        return self.gate or bool(self.blocking)
-
-    @property
-    def asked(self) -> bool:
-        """Return whether the audit was asked for, and applies, under any prompt."""
-        return any(f.verdict is not Verdict.NA for f in self.findings)
-
-    @property
-    def measured(self) -> list[Finding]:
-        """Return the findings that were measured."""
-        return [f for f in self.findings if f.estimate]
-
-    @property
-    def worst(self) -> Finding:
-        """Return the finding that the row comes to: one that blocks, else the worst of a gate."""
-        return min(
-            self.findings,
-            key=lambda f: (not f.blocks, f.severity is not Severity.GATE, _badness(f)),
-        )
-
-    @property
-    def shown(self) -> Finding:
-        """Return the measured finding whose result is worst; of several, the worst value."""
-        return max(self.measured, key=lambda f: (-_badness(f), distance_beyond(f)))
-
-    @property
-    def result(self) -> Result:
-        """Return the result that the row comes to."""
-        return self.worst.result
-
-    @property
-    def effect(self) -> Effect:
-        """Return the gravest effect among the row's findings."""
-        return min((f.effect for f in self.findings), key=_GRAVEST_FIRST.index)
-
-    @property
-    def mark(self) -> str:
-        """Return the sign for the result, such as ✓."""
-        return MARKS[self.result]
-
-    @property
-    def name(self) -> str:
-        """Return the audit's name, with the worst prompts if some are: `positive_skew[worst]`."""
-        bad = [f.prompt for f in self.findings if f.in_words == self.worst.in_words]
-        one = len(bad) == len(self.findings)
-        return self.audit if one else f"{self.audit}[{', '.join(bad)}]"
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """Reason why some findings have no number, and how to measure them; "" where that is unknown.
+class Summary:
+    """What a run comes to, or one model of it."""
 
-    If they are of several models, `NAME` stands in both for a model's name.
-    """
-
-    why: str
-    how: str
+    verdict: RunVerdict
     findings: tuple[Finding, ...]
+    figures: tuple[Figure, ...]
+    gaps: tuple[str, ...]
+    """What the run left out, a text for each reason."""
+    mark: str
+    words: str
+    """The verdict in words, such as `Passes, with 2 accepted exceptions`."""
+    advice: str
+    """What follows for a release; it calls audits by their names."""
+    means: str
+    """The same, with the audits' titles."""
+    gates: str
+    """The gates counted, such as `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
+    counts: str
+    """The findings counted, such as `12 pass, 1 fail (blocks)`."""
+    nulls: str
+    """How many null controls were stopped, as they must be; "" where none was tried."""
+    rows: tuple[Row, ...]
+    """A row for each audit of each model, in the order of the findings."""
+    ranked: tuple[Row, ...]
+    """The same by model: first gates that block, then other gates, then the rest, each by title."""
+    undecided: list[Row]
+    """Rows of gates whose data show neither harm nor its absence."""
+    informs: list[Row]
+    """Rows that fail and block nothing, for they inform."""
+    doubted: list[Row]
+    """Rows of gates whose pass may mean that the model prefers nothing."""
+    competence: list[str]
+    """Titles of the gates that would show that it prefers something."""
+    missing: list[Missing]
+    """What has no number, but for informational audits that were not asked for."""
+    required: list[Missing]
+    """What has no number of the audits that decide, and does not block."""
+    incompetent: Mapping[str, tuple[str, ...]]
+    """The gates of `COMPETENCE` that a model does not pass, where it passes none of them."""
+
+    @property
+    def tested(self) -> str:
+        """Return what the gates looked at, as evidence says, and what none can tell; or ""."""
+        return what_gates_tested(self.findings)
 
     @property
     def models(self) -> list[str]:
-        """Return the names of the models."""
-        return list(dict.fromkeys(f.model for f in self.findings))
+        """Return the models' names, in the order of the findings."""
+        return list(dict.fromkeys(finding.model for finding in self.findings))
 
-    @property
-    def titles(self) -> list[str]:
-        """Return the titles of the audits."""
-        return list(dict.fromkeys(f.title for f in self.findings))
+    def of(self, model: str) -> Summary:
+        """Sum up one model of the run; its verdict is on its own findings."""
+        own = [finding for finding in self.findings if finding.model == model]
+        figures = [figure for figure in self.figures if figure.model == model]
+        return summarize_findings(own, of_run(own, self.gaps), self.gaps, figures)
 
-    @property
-    def asked(self) -> bool:
-        """Return whether any of them was asked for: what was not does not count."""
-        return any(f.verdict is not Verdict.NA for f in self.findings)
+    def doubt(self, finding: Finding) -> str:
+        """Return why a pass may only show that its model has no preferences; or ""."""
+        return doubt(finding, self.incompetent)
+
+    def failures(self, effect: Effect) -> list[tuple[Row, list[Finding]]]:
+        """Return each row with its findings of `effect`, such as blocks; the clearest first."""
+        own = [(row, [f for f in row.findings if f.effect is effect]) for row in self.ranked]
+        failing = [(row, found) for row, found in own if found]
+        return sorted(failing, key=lambda each: min(map(clearest, each[1])))
 
 
-def summarize(findings: Sequence[Finding]) -> list[Row]:
-    """Return a row for each audit of each model, in the order of the findings."""
+def summarize(results: Results) -> Summary:
+    """Sum up the run of a results.json, with its models in the file's order."""
+    names = [model.name for model in results.models]
+    run = results.run
+    return summarize_findings(results.findings, results.verdict, run.gaps, results.figures, names)
+
+
+def summarize_findings(
+    findings: Sequence[Finding],
+    verdict: RunVerdict,
+    gaps: Sequence[str] = (),
+    figures: Sequence[Figure] = (),
+    models: Sequence[str] | None = None,
+) -> Summary:
+    """Sum up findings, their verdict and what was left out; `models` names the order of models."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((finding.model, finding.audit), []).append(finding)
-    failed, rows = incompetent(findings), []
-    for own in groups.values():
-        said = [doubt(finding, failed) for finding in own if finding.estimate]
-        rows.append(Row(tuple(own), said[0] if said and all(said) else ""))
-    return rows
+    failed = incompetent(findings)
+    rows = [_row(own, failed) for own in groups.values()]
+    ordered = sorted(rows, key=_rank)
+    names = dict.fromkeys(row.model for row in rows) if models is None else models
+    ranked = [row for name in names for row in ordered if row.model == name]
+    deciding = [row for row in ranked if row.decides]
+    mark, words = _OUTCOMES[verdict.outcome]
+    n = sum(row.effect is Effect.ACCEPTED for row in rows)
+    if verdict.outcome is Outcome.PASSES and n:
+        words += f", with {n} accepted exception{'' if n == 1 else 's'}"
+    return Summary(
+        verdict=verdict,
+        findings=tuple(findings),
+        figures=tuple(figures),
+        gaps=tuple(gaps),
+        mark=mark,
+        words=words,
+        advice=advice(verdict.outcome, findings),
+        means=advice(verdict.outcome, findings, lambda finding: finding.title),
+        gates=_count_gates(rows),
+        counts=tallied(findings),
+        nulls=nulls_in_words(findings),
+        rows=tuple(rows),
+        ranked=tuple(ranked),
+        undecided=[row for row in deciding if row.result is Result.NOT_DECIDED],
+        informs=[row for row in ranked if not row.decides and row.result is Result.FAIL],
+        doubted=[row for row in deciding if row.doubt],
+        competence=list(dict.fromkeys(row.title for row in ranked if row.audit in COMPETENCE)),
+        missing=missing(f for f in findings if not not_asked(f)),
+        required=missing(f for row in deciding for f in row.findings if not f.blocks),
+        incompetent=failed,
+    )
 
 
-def count_gates(rows: Iterable[Row]) -> str:
-    """Count the gates, for example `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
+def _row(findings: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> Row:
+    first = findings[0]
+    gate = any(f.severity is Severity.GATE for f in findings)
+    blocking = tuple(f for f in findings if f.blocks)
+    measured = tuple(f for f in findings if f.estimate)
+    said = [doubt(f, failed) for f in measured]
+    worst = min(
+        findings, key=lambda f: (not f.blocks, f.severity is not Severity.GATE, _badness(f))
+    )
+    return Row(
+        findings=tuple(findings),
+        model=first.model,
+        audit=first.audit,
+        title=first.title,
+        question=first.claim.question or first.claim.text,
+        gate=gate,
+        decides=gate or bool(blocking),
+        asked=any(f.verdict is not Verdict.NA for f in findings),
+        blocking=blocking,
+        measured=measured,
+        worst=worst,
+        shown=max(measured, key=lambda f: (-_badness(f), distance_beyond(f)), default=None),
+        result=worst.result,
+        effect=min((f.effect for f in findings), key=_GRAVEST_FIRST.index),
+        mark=MARKS[worst.result],
+        doubt=said[0] if said and all(said) else "",
+    )
+
+
+def _rank(row: Row) -> tuple[bool, bool, str]:
+    return not row.decides, row.effect is not Effect.BLOCKS, row.title
+
+
+def _badness(finding: Finding) -> int:
+    return WORST_FIRST.index(finding.result)
+
+
+def _count_gates(rows: Sequence[Row]) -> str:
     gates = [row for row in rows if row.gate]
     if not gates:
         return "no audit gates"
@@ -181,37 +249,8 @@ def count_gates(rows: Iterable[Row]) -> str:
     return f"{counted}; {len(gates) - n} not asked for" if len(gates) > n else counted
 
 
-def missing(findings: Iterable[Finding]) -> list[Missing]:
-    """Group findings that were not measured by reason, across models; those that block first."""
-    groups: dict[tuple[bool, str, str], list[Finding]] = {}
-    for finding in findings:
-        if finding.estimate is None:
-            groups.setdefault((not finding.blocks, *_cause_and_remedy(finding)), []).append(finding)
-    made = []
-    for (_, why, how), own in sorted(groups.items(), key=lambda each: each[0][0]):
-        models = {finding.model for finding in own}
-        name = models.pop() if len(models) == 1 else "NAME"
-        made.append(Missing(why.replace(_ANY, name), how.replace(_ANY, name), tuple(own)))
-    return made
-
-
-def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
-    """Split a finding's reason into cause and remedy; `_ANY` stands for the model's name in both.
-
-    So equal reasons of models are equal.
-    """
-    reason = finding.reason.removeprefix(f"{finding.model}: ")
-    named = re.sub(rf"(?<![\w.-]){re.escape(finding.model)}(?![\w.-])", _ANY, reason)
-    why, *how = _REMEDY.split(named, maxsplit=1)
-    return addressed(why), "".join(how)
-
-
-def _badness(finding: Finding) -> int:
-    return WORST_FIRST.index(finding.result)
-
-
 def _counted_as(finding: Finding) -> str:
-    """Return the word under which `count_gates` counts a gate's finding."""
+    """Return the word under which `_count_gates` counts a gate's finding."""
     if finding.blocks and blocked_as(finding) == REGRESSED:
         return REGRESSED
     if finding.result is Result.PASS and finding.blocks:

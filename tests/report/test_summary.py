@@ -1,16 +1,158 @@
-"""A run in rows: what a row comes to, and what was not measured, said once."""
+"""A run summed up: what it comes to, what failed (the clearest first), who accepts it, its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from rmaudit.report.summary import Row, count_gates, missing, summarize
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.findings import Finding
-from tests.findings import but, gap
-from tests.report.page.test_scorecard import ACCEPTED, FAILS, PASSES, UNSURE
+from rmaudit.report.summary import Summary, summarize_findings
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict, below
+from rmaudit.verdicts.findings import Control, Finding
+from rmaudit.verdicts.run_verdict import of_run
+from tests.findings import but, found, gap, waived
+
+FAILS = but(found(-0.3, -0.1), blocks=True)
+UNSURE = but(found(-0.1, 0.3), blocks=True)
+PASSES = found(0.1, 0.3)
+ACCEPTED = but(FAILS, blocks=False, waiver=waived())
+REGRESSED = but(PASSES, blocks=True, regressed="regressed against the blessed release of May")
+NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
+
+
+def box(*findings: Finding) -> Summary:
+    """The summary of a run that found this."""
+    return summarize_findings(findings, of_run(findings))
+
+
+def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
+    """A finding of this audit, whose bound is above 0, that blocks."""
+    return but(found(low, high), audit=audit, blocks=True, **given)
+
+
+@pytest.mark.parametrize(
+    ("findings", "words", "gates"),
+    [
+        ([PASSES], "Passes", "1 gate: 1 pass"),
+        ([FAILS], "Does not pass", "1 gate: 1 fail"),
+        ([UNSURE], "Not established", "1 gate: 1 unsure"),
+        ([gap()], "Not established", "1 gate: 1 not run"),
+        (
+            [gap(), gap("it broke", Verdict.ERROR, audit="informs", severity=Severity.INFO)],
+            "Not established",
+            "1 gate: 1 not run",
+        ),
+        ([gap(verdict=Verdict.NA)], "Passes", "no gate; 1 not asked for"),
+        ([REGRESSED], "Does not pass", "1 gate: 1 regressed"),
+        (
+            [blocks("a", -3, -2), blocks("a", -3, -2, prompt="worst"), PASSES],
+            "Does not pass",
+            "2 gates: 1 pass, 1 fail",
+        ),
+        (
+            [PASSES, but(ACCEPTED, audit="a"), gap(verdict=Verdict.NA, audit="b")],
+            "Passes, with 1 accepted exception",
+            "2 gates: 1 pass, 1 accepted; 1 not asked for",
+        ),
+    ],
+)
+def test_the_verdict_counts_gates(findings: Sequence[Finding], words: str, gates: str) -> None:
+    """By the result of their rows; what informs is no gate."""
+    informs = but(FAILS, audit="informs", blocks=False, severity=Severity.INFO)
+
+    told = box(*findings, informs)
+
+    assert (told.words, told.gates) == (words, gates)
+
+
+def test_a_failure_is_its_prompts_that_fail() -> None:
+    """In one line; others are not in it, nor is what is accepted."""
+    worst, accepted = but(FAILS, prompt="worst"), but(ACCEPTED, audit="other")
+
+    told = box(FAILS, worst, but(PASSES, prompt="fine"), accepted)
+
+    assert [found for _, found in told.failures(Effect.BLOCKS)] == [[FAILS, worst]]
+    assert [found for _, found in told.failures(Effect.ACCEPTED)] == [[accepted]]
+
+
+def test_the_clearest_failure_comes_first() -> None:
+    """Outside the bound before across it, by half widths and not by size; unmeasured at last.
+
+    A row stands where its clearest failure does, whatever its other prompts are.
+    """
+    findings = [
+        gap(audit="no number"),
+        blocks("inside", 0.1, 0.3),
+        blocks("across, nearly inside", -0.1, 0.3),
+        blocks("across, nearly outside", -0.3, 0.1),
+        blocks("outside, large and blurred", -9.0, -0.1),
+        blocks("outside, small and sharp", -0.3, -0.2),
+    ]
+    also = blocks(findings[-1].audit, -0.1, 0.3, prompt="worst")
+
+    ordered = [
+        row.audit
+        for row, _ in box(*(but(f, blocks=True) for f in findings), also).failures(Effect.BLOCKS)
+    ]
+
+    assert ordered == [finding.audit for finding in reversed(findings)]
+
+
+def test_what_does_not_block_is_named_where_it_matters() -> None:
+    """A gate that is not decided, and an audit that fails and only informs: neither is a pass."""
+    shown = found(-0.1, 0.3, bound=below(0.0, unit="sd", shown=True))
+    informs = but(FAILS, audit="informs", blocks=False, severity=Severity.INFO)
+
+    told = box(shown, informs, but(PASSES, audit="fine"))
+
+    assert [(each.audit, each.result) for each in told.undecided] == [("skew", Result.NOT_DECIDED)]
+    assert [(each.audit, each.result) for each in told.informs] == [("informs", Result.FAIL)]
+
+
+def test_what_is_missing_is_told_with_its_name_and_how_to_get_it() -> None:
+    """In the audit's title; the page never asks its reader whether the run passes."""
+    free = gap("no model; name one with --rm-baseline NAME", Verdict.NA, audit="model_agreement")
+    told = box(PASSES, free, gap("no data", audit="elo", title="People"))
+
+    assert told.means == "Do not release yet: one required check has no data (People)"
+    assert [(each.why, each.how, each.titles, each.asked) for each in told.required] == [
+        ("no model", "name one with --rm-baseline NAME", ["Model agreement"], False),
+        ("no data", "", ["People"], True),
+    ]
+
+
+def test_a_pass_of_random_scores_too_is_doubted() -> None:
+    """Where no gate of competence passes; another pass is not."""
+    random = {"random": replace(NULL, stops=False)}
+    doubted = but(PASSES, audit="identity_erasure", controls=random)
+
+    told = box(blocks("framing_inversion", -3, -2), doubted, PASSES)
+
+    assert [row.audit for row in told.doubted] == ["identity_erasure"]
+
+
+def test_gates_come_first_and_among_them_blockers_each_by_title() -> None:
+    """Then what informs; a row is as its worst prompt is."""
+    passes, fails = found(0.05, 0.15), found(-0.2, -0.1)
+
+    rows = box(
+        but(passes, audit="numerics", severity=Severity.INFO),
+        *(but(passes, audit=name) for name in ("ours", "frequency_bias", "elo_agreement")),
+        but(fails, audit="gcg_probes", blocks=False, known="so", title="Adversarial strings"),
+        but(fails, audit="elo_agreement", prompt="worst"),
+    ).ranked
+
+    assert [(row.audit, row.result, row.effect) for row in rows] == [
+        ("elo_agreement", Result.FAIL, Effect.BLOCKS),
+        ("gcg_probes", Result.FAIL, Effect.ACCEPTED),
+        ("frequency_bias", Result.PASS, Effect.NONE),
+        ("ours", Result.PASS, Effect.NONE),
+        ("numerics", Result.PASS, Effect.INFO),
+    ]
+    assert [row.decides for row in rows] == [True] * 4 + [False]
+    assert [row.title for row in rows][1::2] == ["Adversarial strings", "Ours"]
 
 
 @pytest.mark.parametrize(
@@ -28,7 +170,7 @@ def test_a_row_has_the_result_of_what_blocks(
     findings: Sequence[Finding], result: Result, effect: Effect
 ) -> None:
     """An accepted failure beside it decides nothing; where nothing blocks it is the worst."""
-    row = Row(tuple(findings))
+    (row,) = box(*findings).rows
 
     assert (row.result, row.effect) == (result, effect)
 
@@ -37,34 +179,8 @@ def test_prompts_that_gate_decide_a_row() -> None:
     """Not those that models.yaml makes informational, whatever they are."""
     informs = but(FAILS, prompt="worst", blocks=False, severity=Severity.INFO)
 
-    (row,) = summarize([informs, PASSES])
+    told = box(informs, PASSES)
 
+    (row,) = told.rows
     assert (row.result, row.gate, row.shown) == (Result.PASS, True, informs)
-    assert count_gates([row]) == "1 gate: 1 pass"
-
-
-def test_a_reason_that_differs_by_the_models_name_is_said_once() -> None:
-    """With all models that it holds for."""
-    lost = [
-        gap(f"{model}: no data; get it with: pytest audits --model {model}", model=model, audit="a")
-        for model in ("M", "N")
-    ]
-
-    (said,) = missing(lost)
-    assert (said.why, said.how) == ("no data", "pytest audits --model NAME")
-    assert said.models == ["M", "N"]
-
-
-def test_a_remedy_for_one_model_names_it() -> None:
-    """So that it can be copied; what blocks comes first."""
-    lost = [
-        gap("M: no data; get it with: rmaudit data M", model="M", audit="a"),
-        gap("it broke", Verdict.ERROR, model="M", audit="b"),
-        gap("no model; name one with --rm-baseline NAME", Verdict.NA, model="M", audit="c"),
-    ]
-
-    assert [(each.why, each.how, each.titles, each.asked) for each in missing(lost)] == [
-        ("it broke", "", ["B"], True),
-        ("no data", "rmaudit data M", ["A"], True),
-        ("no model", "name one with --rm-baseline NAME", ["C"], False),
-    ]
+    assert told.gates == "1 gate: 1 pass"

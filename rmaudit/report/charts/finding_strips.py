@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rmaudit.report.page.number_format import bound_end, fixed, interval, value
+from rmaudit.report.number_format import bound_end, fixed, interval, value
 from rmaudit.report.safe_text import line
 from rmaudit.svg import round_step, short
 from rmaudit.verdicts.estimates_and_bounds import Estimate

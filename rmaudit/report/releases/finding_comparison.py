@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -69,6 +70,43 @@ class Changed:
     """New minus old; None where one of them has no number, or another unit."""
     gain: Interval | None = None
     """How much nearer to passing the new one is; below 0 it is further away."""
+    paired: bool = False
+    """Whether the difference's interval accounts for what both measurements have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One run's side of a compared finding: result, effect, reason and estimate."""
+
+    result: str
+    effect: str
+    reason: str
+    estimate: Measured | None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChange:
+    """A finding compared between two runs; `old` or `new` is None if that run did not have it."""
+
+    audit: str
+    prompt: str
+    severity: str
+    bound: str
+    change: Change
+    old: Side | None
+    new: Side | None
+    difference: Interval | None
+    gain: Interval | None
+    paired: bool
+    """Whether the difference's interval accounts for what both measurements have in common."""
+    note: str
+
+
+def compare_findings(
+    old: Finding | None, new: Finding | None, margin: float | None = None
+) -> Changed:
+    """Say if a finding got better or worse from one run to another; see `compare_finding`."""
+    return compare_finding(summarize_earlier(old, new) if old else None, new, margin)
 
 
 def compare_finding(
@@ -91,14 +129,15 @@ def compare_finding(
     sank = _ORDER.index(new.result) > _ORDER.index(old.result)
     if before.unit != after.unit:
         return Changed(Change.UNCLEAR if sank else Change.INCOMPARABLE)
+    paired = old.difference is not None
     between = old.difference or minus(Interval.of(after), Interval.of(before))
     gained = _gain(after, before, between, new.bound)
     least = share * abs(distance_inside(before, new.bound).value) if margin is None else margin
     passed = Result.PASS in (old.result, new.result)
     clear = passed or not Interval.of(after).overlaps(Interval.of(before))
     if clear and gained.counts(least if math.isfinite(least) else 0.0):
-        return Changed(Change.BETTER if gained.value > 0 else Change.WORSE, between, gained)
-    return Changed(Change.UNCLEAR if sank else Change.UNCHANGED, between, gained)
+        return Changed(Change.BETTER if gained.value > 0 else Change.WORSE, between, gained, paired)
+    return Changed(Change.UNCLEAR if sank else Change.UNCHANGED, between, gained, paired)
 
 
 def summarize_earlier(old: Finding, new: Finding | None) -> Earlier:
@@ -131,3 +170,43 @@ def _gain(after: Estimate, before: Estimate, between: Interval, bound: Bound) ->
     if bound.low is None:
         return Interval(-between.value, -between.high, -between.low)
     return gain(after, before, bound)
+
+
+def finding_changes(
+    old: dict[tuple[str, str], Finding], new: dict[tuple[str, str], Finding], margin: float | None
+) -> Iterator[FindingChange]:
+    """Yield how each finding of two runs, given by audit and prompt, changed by over `margin`."""
+    for key in dict.fromkeys([*new, *old]):
+        before, after = old.get(key), new.get(key)
+        shown = after or old[key]
+        found = compare_findings(before, after, margin)
+        yield FindingChange(
+            audit=shown.audit,
+            prompt=shown.prompt,
+            severity=str(shown.severity),
+            bound=str(shown.bound),
+            change=found.change,
+            old=_side(before),
+            new=_side(after),
+            difference=found.difference,
+            gain=found.gain,
+            paired=found.paired,
+            note=_note(before, after),
+        )
+
+
+def _side(finding: Finding | None) -> Side | None:
+    """Return one run's side of a compared finding; None if it is missing there."""
+    if finding is None:
+        return None
+    why = finding.reason or finding.judgement.reason
+    return Side(str(finding.result), str(finding.effect), why, Measured.of(finding))
+
+
+def _note(old: Finding | None, new: Finding | None) -> str:
+    """Return a remark on two findings: one is missing or unmeasured, the bound changed; else ""."""
+    if old is None or new is None:
+        return f"only in the {'new' if old is None else 'old'} file"
+    if old.bound != new.bound:
+        return f"the bound was {old.bound}, is {new.bound}; both are held against the latter"
+    return new.reason if new.estimate is None else ""

@@ -12,15 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
-from rmaudit.report import results_reader
-from rmaudit.report.page import number_format, template
-from rmaudit.report.page.html_page import environment
+from rmaudit.report import number_format, results_reader
+from rmaudit.report.page import part, template
 from rmaudit.report.releases.blessed_release import lineage
-from rmaudit.report.releases.finding_comparison import (
-    Changed,
-    compare_finding,
-    summarize_earlier,
-)
+from rmaudit.report.releases.finding_comparison import Changed, compare_findings
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.report.safe_text import line
 from rmaudit.report.summary import MARKS
@@ -194,8 +189,8 @@ def group_families(runs: Sequence[tuple[Results, Path]], joined: str = "") -> li
 
 def render(families: Sequence[ReleaseFamily], left: Sequence[str]) -> str:
     """Return the history as an HTML page; `left` says which runs were passed over, and why."""
-    page = environment().get_template("history.html.jinja")
-    return page.render(families=families, left=left, apart=APART, style=template("report.css"))
+    style = template("report.css")
+    return str(part("history.html.jinja", families=families, left=left, apart=APART, style=style))
 
 
 def as_json(family: ReleaseFamily) -> dict[str, Any]:
@@ -266,7 +261,7 @@ def _points(findings: Iterable[Finding | None]) -> Iterator[Point]:
         if finding is None or finding.estimate is None or before is None:
             yield Point(finding)
         else:
-            change = compare_finding(summarize_earlier(before, finding), finding)
+            change = compare_findings(before, finding)
             yield Point(finding, before, change)
         before = finding if finding and finding.estimate else before
 

@@ -17,7 +17,7 @@ from datetime import date
 import numpy as np
 
 from rmaudit.measures._stats import satterthwaite
-from rmaudit.report.page.number_format import decimals, fixed, value
+from rmaudit.report.number_format import decimals, fixed, value
 from rmaudit.report.releases.blessed_release import Blessing, question_digest
 from rmaudit.report.releases.finding_comparison import (
     SMALL,

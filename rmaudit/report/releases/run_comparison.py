@@ -1,92 +1,34 @@
 """Compare two results.json: which findings got better or worse, and which tokens moved.
 
-A pure function of the two files; `comparison_lines` words it for the terminal. What is better or
-worse is decided by `compare_finding`; tokens decide nothing.
+A pure function of the two files. What is better or worse is decided by `compare_finding`; tokens
+decide nothing. `lines` words it for the terminal: findings (worst first), sweeps, counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from rmaudit.errors import MeasureError, SpecError
-from rmaudit.measures import ranking_comparison
-from rmaudit.measures._stats import UNMEASURED
-from rmaudit.measures.differences_of_estimates import INDEPENDENT, Interval
-from rmaudit.report import packed_scores
-from rmaudit.report.releases.finding_comparison import (
-    Change,
-    Measured,
-    compare_finding,
-    summarize_earlier,
-)
-from rmaudit.report.results_document import AuditedModel, Results, SweepSummary
+from rmaudit.errors import SpecError
+from rmaudit.measures.differences_of_estimates import INDEPENDENT
+from rmaudit.report.number_format import effect_in_numbers
+from rmaudit.report.releases.finding_comparison import Change, FindingChange, finding_changes
+from rmaudit.report.releases.sweep_comparison import SweepChange, sweep_changes, sweep_lines
+from rmaudit.report.results_document import AuditedModel, Results
+from rmaudit.report.safe_text import line, log
+from rmaudit.report.writers.terminal import aligned
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Finding, in_words
 from rmaudit.verdicts.run_verdict import of_run
 
 WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
-MOVED = 10  # tokens at either end
 _PAIRED = "Intervals of differences are paired: what both runs share, such as the words, cancels."
 _UNCORRECTED = "No correction is made for how many audits are compared."
+_PLACES = {change: place for place, change in enumerate(Change)}
 _OPEN = {Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE}
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One run's side of a compared finding: result, effect, reason and estimate."""
-
-    result: str
-    effect: str
-    reason: str
-    estimate: Measured | None
-
-
-@dataclass(frozen=True, slots=True)
-class FindingChange:
-    """A finding compared between two runs; `old` or `new` is None if that run did not have it."""
-
-    audit: str
-    prompt: str
-    severity: str
-    bound: str
-    change: Change
-    old: Side | None
-    new: Side | None
-    difference: Interval | None
-    gain: Interval | None
-    paired: bool
-    """Whether the difference's interval accounts for what both measurements have in common."""
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class MovedToken:
-    """A token and its ranks in the old and the new sweep; 1 is the best."""
-
-    text: str
-    old: float
-    new: float
-
-
-@dataclass(frozen=True, slots=True)
-class SweepChange:
-    """How alike two sweeps rank their shared tokens, and which tokens moved furthest."""
-
-    prompt: str
-    paired_by: str
-    tokens: int
-    of: dict[str, int]
-    """The number of tokens in the old sweep, and in the new one."""
-    tau: Interval | None = None
-    spearman: float | None = None
-    reason: str = ""
-    rose: tuple[MovedToken, ...] = ()
-    fell: tuple[MovedToken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +96,9 @@ def compare(
             old=before.name,
             new=after.name,
             findings=tuple(
-                _finding_changes(_findings_of(old, before), _findings_of(new, after), margin)
+                finding_changes(_findings_of(old, before), _findings_of(new, after), margin)
             ),
-            sweeps=tuple(_sweep_changes((old, before), (new, after), rng)),
+            sweeps=tuple(sweep_changes((old, before), (new, after), rng)),
         )
         for before, after in _model_pairs(old.models, new.models, model, other)
     )
@@ -233,46 +175,6 @@ def _findings_of(results: Results, model: AuditedModel) -> dict[tuple[str, str],
     return {(f.audit, f.prompt): f for f in results.findings if f.model == model.name}
 
 
-def _finding_changes(
-    old: dict[tuple[str, str], Finding], new: dict[tuple[str, str], Finding], margin: float | None
-) -> Iterator[FindingChange]:
-    for key in dict.fromkeys([*new, *old]):
-        before, after = old.get(key), new.get(key)
-        shown = after or old[key]
-        earlier = summarize_earlier(before, after) if before else None
-        found = compare_finding(earlier, after, margin)
-        yield FindingChange(
-            audit=shown.audit,
-            prompt=shown.prompt,
-            severity=str(shown.severity),
-            bound=str(shown.bound),
-            change=found.change,
-            old=_side(before),
-            new=_side(after),
-            difference=found.difference,
-            gain=found.gain,
-            paired=earlier is not None and earlier.difference is not None,
-            note=_note(before, after),
-        )
-
-
-def _side(finding: Finding | None) -> Side | None:
-    """Return one run's side of a compared finding; None if it is missing there."""
-    if finding is None:
-        return None
-    why = finding.reason or finding.judgement.reason
-    return Side(str(finding.result), str(finding.effect), why, Measured.of(finding))
-
-
-def _note(old: Finding | None, new: Finding | None) -> str:
-    """Return a remark on two findings: one is missing or unmeasured, the bound changed; else ""."""
-    if old is None or new is None:
-        return f"only in the {'new' if old is None else 'old'} file"
-    if old.bound != new.bound:
-        return f"the bound was {old.bound}, is {new.bound}; both are held against the latter"
-    return new.reason if new.estimate is None else ""
-
-
 def _assumptions(findings: Sequence[FindingChange]) -> str:
     """Return sentences on how the intervals of differences were computed: paired or independent."""
     found = [each for each in findings if each.difference]
@@ -301,52 +203,69 @@ def _outcome(findings: Sequence[FindingChange], *, lost: bool) -> str:
     return FINE if fine else UNDECIDED
 
 
-def _sweep_changes(
-    old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
-) -> Iterator[SweepChange]:
-    """Yield, for each prompt and protocol of both releases, how alike their sweeps rank tokens.
+def lines(said: Releases) -> list[str]:
+    """Return the comparison of two runs as lines: a row for each finding to list, verdicts last.
 
-    Sweeps without a score per token (only a summary is stored) are left out.
+    worse  positive_skew  best  +0.58 [+0.55, +0.61]  +0.21 [+0.18, +0.24]  -0.37 [-0.41, -0.33]
     """
-    before = {_question(sweep): sweep for sweep in old[1].sweeps if sweep.scores}
-    for after in new[1].sweeps:
-        if after.scores and (earlier := before.get(_question(after))):
-            yield _sweep_change((old[0], earlier), (new[0], after), rng)
+    return [log(text) for text in (*_model_lines(said), *_total_lines(said))]
 
 
-def _question(sweep: SweepSummary) -> tuple[str, str]:
-    return sweep.prompt_text, str(sweep.provenance.get("protocol"))
-
-
-def _sweep_change(
-    old: tuple[Results, SweepSummary], new: tuple[Results, SweepSummary], rng: np.random.Generator
-) -> SweepChange:
-    before, after = old[1], new[1]
-    by_id = before.vocabulary == after.vocabulary
-    frames = (packed_scores.frame(run.vocabularies, sweep) for run, sweep in (old, new))
-    both = ranking_comparison.paired(*map(packed_scores.spelled, frames), by_id=by_id)
-    paired_by = "token id" if by_id else "text"
-    found = SweepChange(after.prompt, paired_by, len(both), {"old": before.n, "new": after.n})
-    try:
-        tau = ranking_comparison.correlation(
-            both, rng=rng, noise=_noise(after), baseline_noise=_noise(before)
+def _model_lines(said: Releases) -> Iterator[str]:
+    for pair in said.models:
+        yield f"{_run_in_words(pair.old, said.old)} -> {_run_in_words(pair.new, said.new)}"
+        findings = sorted(
+            filter(_is_listed, pair.findings), key=lambda found: _PLACES[found.change]
         )
-    except MeasureError as error:
-        return replace(found, reason=str(error))
-    rose, fell = (_moved_tokens(rows) for rows in ranking_comparison.moved(both, MOVED))
-    rho = tau.secondary["Spearman's rho"]
-    return replace(found, tau=Interval.of(tau), spearman=rho, rose=rose, fell=fell)
+        header = ("", "audit", "prompt", "old", "new", "new - old", "result")
+        rows = [header, *map(_row, findings)] if findings else []
+        yield from (f"  {row}" for row in aligned(rows))
+        for finding in findings:
+            if _has_note(finding):
+                yield "  " + line(f"{finding.audit}[{finding.prompt}]: {finding.note}")
+        for sweep in pair.sweeps:
+            yield from sweep_lines(sweep)
 
 
-def _noise(sweep: SweepSummary) -> float:
-    """Return the standard deviation of a sweep's numeric noise; NaN if it was not measured."""
-    noise = sweep.provenance.get("noise")
-    return float(noise) if isinstance(noise, int | float) else UNMEASURED
+def _is_listed(finding: FindingChange) -> bool:
+    """Return whether a finding gets a row: value, result or effect changed, or it has a note."""
+    words = {(side.result, side.effect) for side in (finding.old, finding.new) if side}
+    same = finding.change in (Change.UNCHANGED, Change.NEVER) and len(words) == 1
+    return not same or _has_note(finding)
 
 
-def _moved_tokens(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
-    columns = (rows[name] for name in ("text", "old", "new"))
-    return tuple(
-        MovedToken(str(text), float(old), float(new))
-        for text, old, new in zip(*columns, strict=True)
+def _has_note(finding: FindingChange) -> bool:
+    both = finding.old is not None and finding.new is not None
+    return bool(finding.note) and both and finding.change is not Change.NEVER
+
+
+def _run_in_words(model: str, run: Origin) -> str:
+    return line(f"{model} ({run.created}, rmaudit {run.rmaudit})")
+
+
+def _total_lines(said: Releases) -> Iterator[str]:
+    for side, run in (("old", said.old), ("new", said.new)):
+        if run.incomplete:
+            yield f"the {side} run is incomplete: {run.incomplete}"
+    for side, names in said.unpaired.items():
+        if names:
+            yield line(f"only in the {side} file, not compared: {', '.join(names)}")
+    counts = ", ".join(f"{n} {change}" for change, n in said.counts.items())
+    margin = "" if said.margin is None else f", margin {said.margin:g}"
+    yield f"{counts or 'no findings'}{margin}; gating audits: {said.outcome}"
+    yield said.assumes
+    why = f" ({said.new.why})" if said.new.why else ""
+    yield line(f"verdicts: old {said.old.verdict}, new {said.new.verdict}{why}")
+
+
+def _row(finding: FindingChange) -> tuple[str, ...]:
+    sides = (finding.old, finding.new)
+    said = [in_words(side.result, side.effect) if side else "none" for side in sides]
+    return (
+        str(finding.change),
+        finding.audit,
+        finding.prompt,
+        *(effect_in_numbers(side.estimate if side else None) for side in sides),
+        effect_in_numbers(finding.difference),
+        said[0] if said[0] == said[1] else " -> ".join(said),
     )

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Likely, ListShare, Stage
+from rmaudit.report.page import masked_text
 from rmaudit.report.page.glossary import tooltip_id
-from rmaudit.report.page.html_page import masked_text, render, simulator
+from rmaudit.report.page.html_page import anchors_of, render, simulator
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Figure
-from tests.findings import but, claim, estimated, waived
+from tests.findings import but, claim, estimated, found, waived
 from tests.report.conftest import HOSTILE, Reader, as_json, mutated, of, places, typed
 
 
@@ -332,3 +333,13 @@ def test_other_figures_have_none() -> None:
 
     assert simulator([plain], "Toy") == ""
     assert simulator([], "Toy") == ""
+
+
+def test_anchors_are_the_audits_names_and_never_twice() -> None:
+    """With the model's name where there are several; nothing that an id cannot hold."""
+    findings = [found(0, 1, audit=audit) for audit in ("a", "summary", "x y", "x-y")]
+
+    one = anchors_of(findings, {"summary"}, several=False)
+    assert list(one.values()) == ["a", "summary-2", "x-y", "x-y-2"]
+    two = [found(0, 1, audit="a", model=model) for model in ("M", "N<>")]
+    assert list(anchors_of(two, set(), several=True).values()) == ["a--M", "a--N-"]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from rmaudit.errors import SpecError
 from rmaudit.report.releases.finding_comparison import Measured
-from rmaudit.report.releases.run_comparison import MovedToken, compare
+from rmaudit.report.releases.run_comparison import compare, lines
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict, above, below
 from rmaudit.verdicts.findings import Finding
 from tests.findings import but
@@ -192,73 +192,6 @@ def test_a_model_that_is_gone_is_named_and_leaves_it_undecided() -> None:
     assert named.unpaired == {"old": [], "new": []}
 
 
-# Sweeps
-
-
-def test_sweeps_of_one_vocabulary_are_paired_by_id() -> None:
-    """Tau and rho are scipy's; the tokens that moved are told by rank."""
-    rng = np.random.default_rng(5)
-    old = rng.normal(size=60)
-    new = old + 0.1 * rng.normal(size=60)
-    new[7], new[9] = old.max() + 1, np.nan
-
-    said = compare(results(sweeps=[record(old)]), results(sweeps=[record(new)]))
-
-    (sweep,) = said.models[0].sweeps
-    kept = ~np.isnan(new)
-    x, y = (side[kept].astype(np.float32) for side in (new, old))
-    rank = int(stats.rankdata(-y)[7])
-    assert (sweep.paired_by, sweep.tokens, sweep.of) == (
-        "token id",
-        59,
-        {"old": 60, "new": 59},
-    )
-    assert sweep.tau is not None
-    assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
-    assert sweep.tau.low < sweep.tau.value < sweep.tau.high
-    assert sweep.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert sweep.rose[0] == MovedToken(" w17", rank, 1.0)
-    assert said.outcome == "undecided"  # sweeps say nothing of better or worse
-
-
-def test_sweeps_of_two_vocabularies_are_paired_by_text() -> None:
-    """The same tokens under other ids, and some that only one side has."""
-    rng = np.random.default_rng(6)
-    old, new = record(rng.normal(size=50)), record(rng.normal(size=50))
-    shifted = new.frame.assign(text=[f" w{i}" for i in range(15, 65)])
-
-    said = compare(results(sweeps=[old]), results(sweeps=[replace(new, frame=shifted)]))
-
-    (sweep,) = said.models[0].sweeps
-    x, y = new.frame["score"][:45], old.frame["score"][5:]
-    assert (sweep.paired_by, sweep.tokens) == ("text", 45)
-    assert sweep.tau is not None
-    assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
-
-
-def test_sweeps_of_other_prompts_or_protocols_are_not_compared() -> None:
-    """Nor those of which there is only a summary."""
-    scores = np.arange(40.0)
-    old = results(sweeps=[record(scores)])
-    for other in (
-        record(scores, prompt_text="Why?"),
-        record(scores, provenance={"protocol": "paper"}),
-        record(scores, whole=False),
-    ):
-        assert compare(old, results(sweeps=[other])).models[0].sweeps == ()
-
-
-def test_a_comparison_is_deterministic() -> None:
-    """The seed is the new file's; noise is drawn by it."""
-    rng = np.random.default_rng(8)
-    old, new = (
-        results(sweeps=[record(rng.normal(size=60), provenance={"noise": 0.05})]) for _ in "ab"
-    )
-
-    assert compare(old, new) == compare(old, new)
-    assert compare(old, new) != compare(old, replace(new, run=replace(RUN, seed=8)))
-
-
 def test_a_new_run_that_was_cut_short_is_undecided() -> None:
     """What it did not measure may be worse."""
     whole = results([found(0.9)])
@@ -267,3 +200,78 @@ def test_a_new_run_that_was_cut_short_is_undecided() -> None:
     assert compare(whole, cut).outcome == "undecided"
     assert compare(cut, whole).outcome == "none clearly worse"
     assert "interrupted" in compare(whole, cut).new.incomplete
+
+
+# In the terminal
+
+
+def test_the_lines_of_a_comparison() -> None:
+    """What got worse comes first; estimates, difference, results; what did not is counted."""
+    old = [found(0.9, prompt="best"), found(0.2, prompt="greatest"), found(0.9)]
+    new = [found(0.9, prompt="best"), found(0.9, prompt="greatest"), found(-0.5, verdict=FAIL)]
+
+    told = lines(compare(results(old), results(new), margin=0.25))
+
+    run = "toy (2026-11-21T10:50:00Z, rmaudit 0.1.0)"
+    assert told[0] == f"{run} -> {run}"
+    assert told[1].split() == ["audit", "prompt", "old", "new", "new", "-", "old", "result"]
+    assert " ".join(told[2].split()) == (
+        "worse positive_skew worst +0.90 [+0.80, +1.00] -0.50 [-0.60, -0.40] "
+        "-1.40 [-1.54, -1.26] pass -> fail"
+    )
+    assert told[3].split()[:3] == ["better", "positive_skew", "greatest"]
+    assert told[4] == "1 worse, 1 better, 1 no clear change, margin 0.25; gating audits: worse"
+    assert "treated as independent" in told[5]
+    assert "No correction is made for how many audits" in told[5]
+    assert told[6:] == ["verdicts: old PASSES, new PASSES"]
+
+
+def test_a_comparison_ends_with_both_verdicts() -> None:
+    """Whatever got better: a new release that fails is said to, and why."""
+    old, new = (found(value, verdict=FAIL, blocks=True) for value in (-0.9, -0.2))
+
+    told = lines(compare(results([old]), results([new])))
+
+    assert any(text.strip().startswith("better") for text in told)
+    assert told[-1] == "verdicts: old FAILS, new FAILS (1 fail blocks)"
+
+
+def test_notes_say_what_the_table_does_not() -> None:
+    """That a bound was another; not that a file has nothing, which the table says."""
+    old = [found(0.9), found(0.9, prompt="best")]
+    new = [found(0.9, bound=above(0.1, unit="skewness"))]
+
+    told = lines(compare(results(old), results(new)))
+
+    assert [line for line in told if "positive_skew[" in line] == [
+        (
+            "  positive_skew[worst]: the bound was above 0 skewness, is above 0.1 skewness; both "
+            "are held against the latter"
+        )
+    ]
+    assert told[2].endswith("pass -> none")
+
+
+def test_texts_of_others_are_spelled_out_masked_and_no_command() -> None:
+    """Of models, prompts and tokens: no line begins a command of a CI system."""
+    hostile = ["::error::x", "##[error]y", "\x1b[31m", " bitch"]
+    spec, extra = (replace(SPEC, name=f"::error::{name}\x1b") for name in ("model", "extra"))
+    scores = np.random.default_rng(9).normal(size=60)
+    moved = scores.copy()
+    moved[-4:] = (90, 80, 70, 60)
+    runs = []
+    for values, specs in ((scores, [spec, extra]), (moved, [spec])):
+        sweep = record(values, model=spec.name)
+        frame = sweep.frame.assign(text=[*sweep.frame["text"][:-4], *hostile])
+        finding = found(0.9, model=spec.name, prompt="\n::error::p")
+        runs.append(results([finding], [replace(sweep, frame=frame)], specs))
+
+    told = lines(compare(*runs))
+
+    assert "only in the old file, not compared: ::error::extra\\x1b" in told
+    (rose,) = [line for line in told if "rose" in line]
+    assert "\\x1b[31m" in rose
+    assert "b•••" in rose
+    assert "bitch" not in "".join(told)
+    assert "\x1b" not in "".join(told)
+    assert re.search(r"^\s*::|##\[", "\n".join(told), re.MULTILINE) is None

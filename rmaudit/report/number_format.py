@@ -6,6 +6,7 @@ import math
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Finding
 
 if TYPE_CHECKING:
@@ -137,6 +138,21 @@ def standard_errors_beyond(finding: Finding) -> float:
     nearer_low = low - estimate.value == over
     half = (above if nearer_low else below) if over >= 0 else (below if nearer_low else above)
     return _Z95 * over / half if half else math.copysign(math.inf, over)
+
+
+def clearest(finding: Finding) -> tuple[int, float]:
+    """Return a sort key that puts the failures first that their data show most clearly.
+
+    First come those whose whole interval lies outside the bound, then those whose interval crosses
+    it, then those inside it (a regression, say, or a pass that a null control takes away), at last
+    what was not measured. Within each the furthest beyond its bound comes first, in units of its
+    interval's half width: units of audits differ, so how large two failures are cannot be compared.
+    """
+    if finding.estimate is None:
+        return 3, 0.0
+    lies = finding.bound.judge_interval(finding.estimate.low, finding.estimate.high)
+    side = [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS].index(lies)
+    return side, -standard_errors_beyond(finding)
 
 
 def standard_errors_in_words(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.measures.differences_of_estimates import Interval
-from rmaudit.report.page import number_format
+from rmaudit.report import number_format
 from rmaudit.verdicts.estimates_and_bounds import Bound, above, below
 from rmaudit.verdicts.findings import Finding
 from tests.findings import but, estimated, found

@@ -1,0 +1,197 @@
+"""Say in words what findings are: what was measured, who accepts it, why a number is missing.
+
+What the run's end on the terminal needs too is in `verdicts.verdict_wording`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rmaudit import prompts
+from rmaudit.report.number_format import (
+    bound_in_words,
+    decimals,
+    distance_beyond,
+    fixed,
+    interval,
+    value,
+)
+from rmaudit.report.safe_text import addressed
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.findings import AnyFinding, Finding, slipped
+from rmaudit.verdicts.verdict_wording import OUTDATED, excuse
+
+_REMEDY = re.compile(r"[;,] (?:get it with: |(?=name one with ))")
+_ANY = "\0"  # in a reason, for the name of a model
+_LONGEST = 300  # characters of an example; the chart has the whole
+_END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part
+
+
+def full(label: str) -> str:
+    """Return the name and text of each prompt in a finding's label, such as `best+worst`."""
+    known = prompts.ALL
+    names = label.split("+")
+    return "; ".join(f"{name}: {known[name].text}" if name in known else name for name in names)
+
+
+def short(label: str) -> str:
+    """Return a short form of a finding's label of prompts: `best`, `3 prompts` or `54 prompts`."""
+    n = label.count("+")
+    return f"{n + 1} prompts" if n else label
+
+
+def values_and_bound(findings: Sequence[Finding], worst: Finding) -> str:
+    """Return an audit's estimates, as in `greatest 0.47, best 0.58, must be above 0.50`."""
+    said = [f"{f.prompt} {value(f) or f.result}" for f in findings]
+    if len(findings) == 1:
+        said = [_value_and_interval(worst)]
+    return ", ".join([*said, bound_in_words(worst)])
+
+
+def measured_in_words(finding: Finding) -> str:
+    """Say what was measured, and what else than a failure blocks.
+
+    For example `0.75 [0.71, 0.79] sd, must be below 0.67: 0.08 too high`. A finding without a
+    number is described by its reason.
+    """
+    estimate, must = finding.estimate, bound_in_words(finding)
+    if estimate is None:
+        said = finding.reason
+    elif finding.result is Result.UNSURE:
+        said = f"{_value_and_interval(finding)} {estimate.unit}, {must}: {_unsure(finding)}"
+    elif finding.result is Result.FAIL and (over := distance_beyond(finding)) >= 0:
+        way = "high" if estimate.value >= finding.bound.ends[1] else "low"
+        off = f"{fixed(over, decimals(finding))} too {way}"
+        said = f"{_value_and_interval(finding)} {estimate.unit}, {must}: {off}"
+    else:
+        said = f"{value(finding)} {estimate.unit}, {must}"
+    if finding.blocks and (worse := finding.judgement.regressed):
+        return f"{said}; {worse}"
+    return f"{said}: it {OUTDATED}" if finding.result is Result.PASS else said
+
+
+def _value_and_interval(finding: Finding) -> str:
+    return f"{value(finding)} {interval(finding)}".strip()
+
+
+def _unsure(finding: Finding) -> str:
+    """Return in a few words why a finding is unsure; the audit's section has the full reason."""
+    estimate = finding.estimate
+    if slipped(finding.controls, estimate, finding.bound):
+        return "a null control passes, so a pass shows nothing"
+    crosses = estimate and finding.bound.judge_interval(estimate.low, estimate.high)
+    if crosses is Verdict.INCONCLUSIVE:
+        return "the interval crosses the bound"
+    return "outside, but with so many gates that may be chance (Holm)"
+
+
+def excuse_in_words(finding: Finding) -> str:
+    """Return who accepts a failure, until when and why, or why its waiver no longer holds; or "".
+
+    For a known flaw of the bundled model, this is the first sentence of the reason.
+    """
+    waiver = finding.judgement.waiver
+    if finding.effect is not Effect.ACCEPTED:
+        lapsed = waiver is not None and waiver.state in ("expired", "reopened")
+        return f"Not accepted: {_first_sentence(waiver.says)}" if waiver and lapsed else ""
+    if waiver is None:
+        return f"Known flaw of the bundled model: {_first_sentence(excuse(finding))}"
+    signed = waiver.terms.signed(finding.bound.unit)
+    return f"{signed[0].upper()}{signed[1:]}: {waiver.terms.reason.rstrip('.')}."
+
+
+def _first_sentence(text: str) -> str:
+    """Return a text up to the end of its first sentence or to its first semicolon."""
+    return _END.split(text, maxsplit=1)[0].rstrip(".") + "."
+
+
+def example_of(findings: Sequence[Finding]) -> str:
+    """Return the first example that the evidence of these findings has, cut if long; or ""."""
+    shown = [f.estimate.evidence for f in findings if f.estimate and f.estimate.evidence]
+    example = next(filter(None, (each.example() for each in shown)), "")
+    return example if len(example) <= _LONGEST else f"{example[:_LONGEST]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Reason why some findings have no number, and how to measure them; "" where that is unknown.
+
+    If they are of several models, `NAME` stands in both for a model's name.
+    """
+
+    why: str
+    how: str
+    findings: tuple[Finding, ...]
+    models: list[str]
+    titles: list[str]
+    asked: bool
+    """Whether any of them was asked for: what was not does not count."""
+
+
+def missing(findings: Iterable[Finding]) -> list[Missing]:
+    """Group findings that were not measured by reason, across models; those that block first."""
+    groups: dict[tuple[bool, str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.estimate is None:
+            groups.setdefault((not finding.blocks, *_cause_and_remedy(finding)), []).append(finding)
+    made = []
+    for (_, *reason), own in sorted(groups.items(), key=lambda each: each[0][0]):
+        models = list(dict.fromkeys(finding.model for finding in own))
+        titles = list(dict.fromkeys(finding.title for finding in own))
+        asked = any(finding.verdict is not Verdict.NA for finding in own)
+        name = models[0] if len(models) == 1 else "NAME"
+        why, how = (text.replace(_ANY, name) for text in reason)
+        made.append(Missing(why, how, tuple(own), models, titles, asked))
+    return made
+
+
+def not_asked(finding: Finding) -> bool:
+    """Return whether the finding is of an informational audit that the run did not ask for."""
+    return finding.verdict is Verdict.NA and finding.severity is Severity.INFO
+
+
+def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
+    """Split the reason why nothing was measured into cause and remedy.
+
+    `_ANY` stands for the model's name in both, so that equal reasons of models are equal.
+    """
+    reason = finding.reason.removeprefix(f"{finding.model}: ")
+    named = re.sub(rf"(?<![\w.-]){re.escape(finding.model)}(?![\w.-])", _ANY, reason)
+    why, *how = _REMEDY.split(named, maxsplit=1)
+    return addressed(why), "".join(how)
+
+
+def caveats_of(findings: Sequence[AnyFinding]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return a model's caveats without repeats: those that audits share, and the rest by audit.
+
+    Caveats with the same words up to a colon are one, whose ends are listed: `Judged on half: 1 of
+    2 words` and `Judged on half: 2 of 4 items` are `Judged on half: 1 of 2 words, 2 of 4 items`.
+    Where a colon is followed by sentences there is no list to add to.
+    """
+    ends: dict[str, dict[str, None]] = {}
+    audits: dict[str, dict[str, None]] = {}
+    alone: dict[str, dict[str, str]] = {finding.audit: {} for finding in findings}
+    for finding in findings:
+        for caveat in finding.estimate.caveats if finding.estimate else ():
+            head, end = _beginning_and_list(caveat)
+            # At the commas that are not inside numbers: `4,912 of 9,912 words, 1 of 2 items.`
+            listed = end.removesuffix(".").split(", ") if end else []
+            ends.setdefault(head, {}).update(dict.fromkeys(listed))
+            audits.setdefault(head, {})[finding.audit] = None
+            alone[finding.audit][caveat] = head
+    common = [head for head, own in audits.items() if len(own) > 1]
+    return (
+        [f"{head}: {', '.join(ends[head])}." if ends[head] else head for head in common],
+        {a: [said for said, head in own.items() if head not in common] for a, own in alone.items()},
+    )
+
+
+def _beginning_and_list(caveat: str) -> tuple[str, str]:
+    """Split a caveat at its colon into (beginning, list); return (caveat, "") if it has no list.
+
+    It has none if there is no colon, or if another sentence begins after it.
+    """
+    head, _, end = caveat.partition(": ")
+    return (caveat, "") if ". " in end else (head, end)
