@@ -6,36 +6,9 @@ prompts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-
-import pytest
-
 from rmaudit.config.user_prompts_and_lists import OwnWords
-from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt, listed
 from rmaudit.verdicts.audit_declaration import Declaration
-
-
-def words_of_run(rm_prompts: str | None, read_models_yaml: Callable[[], OwnWords]) -> OwnWords:
-    """Return the run's own word lists and prompts: those of models.yaml and of `--rm-prompts`.
-
-    What is wrong in models.yaml is an error only where audits are collected.
-
-    Raises:
-        pytest.UsageError: the value of `--rm-prompts` is wrong.
-    """
-    words = OwnWords()
-    with suppress(SpecError):
-        words = read_models_yaml()
-    if not rm_prompts:
-        return words
-    from rmaudit.config.user_prompts_and_lists_yaml import with_run_prompts  # which takes pydantic
-
-    try:
-        return with_run_prompts(rm_prompts, words)
-    except SpecError as error:
-        raise pytest.UsageError(f"--rm-prompts: {error}") from None
 
 
 def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt, ...]]:

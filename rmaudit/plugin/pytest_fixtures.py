@@ -14,8 +14,9 @@ import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeights, ReferenceMissing
 from rmaudit.plugin.prompt_overrides import refusal
-from rmaudit.plugin.pytest_options import options_of, planner_of
-from rmaudit.plugin.session import SESSION, audit_options
+from rmaudit.plugin.pytest_options import CALLER, options_of, planner_of
+from rmaudit.plugin.run_plan import own_words_of
+from rmaudit.plugin.selected_audits import MEMORY, settings_of
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
 from rmaudit.runs.audit_case import SEARCHED, Case, opened, single
@@ -56,7 +57,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
     """
     spec, planner = _param(request), planner_of(request.config)
     with terminal(request.config):
-        model = (planner.opened if planner else opened)(spec, audit_options(request.config))
+        model = (planner.opened if planner else opened)(spec, settings_of(request.config))
     yield model
     if planner is None:
         model.close()
@@ -66,7 +67,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Prompt, ...]:
     """Return the prompts under audit (of a joint audit, all); skip an audit that does not apply."""
     asked: tuple[Prompt, ...] = _param(request)
-    own_words, declaration = request.config.stash[SESSION].own_words, _declaration(request)
+    own_words, declaration = own_words_of(request.config), _declaration(request)
     why = refusal(declaration, asked, own_words) or _left_out(request.node, declaration)
     with skip_if_missing():
         if why:
@@ -77,9 +78,8 @@ def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Promp
 
 def _declaration(request: pytest.FixtureRequest) -> Declaration:
     """Return the declaration of the audit that asks; `_param` has refused all other tests."""
-    return cast(
-        "Declaration", declared(request.function, request.config.stash[SESSION].own_words.prompts)
-    )
+    own = own_words_of(request.config).prompts
+    return cast("Declaration", declared(request.function, own))
 
 
 def _left_out(item: pytest.Item, declaration: Declaration) -> str:
@@ -137,8 +137,8 @@ def case(
         joint=declaration.joint,
         words=declaration.words,
         pairs=declaration.pairs,
-        options=audit_options(request.config),
-        memory=request.config.stash[SESSION].memory,
+        options=settings_of(request.config),
+        memory=request.config.stash[MEMORY],
         watched=partial(terminal, request.config),
         on_sweep=partial(_print_first_words, request.node),
     )
@@ -149,15 +149,18 @@ def case(
 def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
     """Print the best and worst tokens of `sweep` if it is the run's first; nothing with -q."""
     config = item.config
-    state, reporter = config.stash[SESSION], config.pluginmanager.getplugin("terminalreporter")
-    if state.shown_first or planner_of(config) is not None or config.get_verbosity() < 0:
+    caller, reporter = (
+        config.stash.get(CALLER, None),
+        config.pluginmanager.getplugin("terminalreporter"),
+    )
+    first = len(config.stash[MEMORY].sweeps) == 1
+    if not first or planner_of(config) is not None or config.get_verbosity() < 0:
         return
-    state.shown_first = True
     from rmaudit.scores.sweep_notebook_views import in_lines
 
     lines = in_lines(sweep.model, sweep.prompt.name, sweep.top(_WORDS), sweep.bottom(_WORDS))
-    if state.progress is not None:
-        state.progress.writelines(f"{log(each)}\n" for each in lines)
+    if caller is not None:
+        caller.progress.writelines(f"{log(each)}\n" for each in lines)
     elif reporter is not None:  # a worker of xdist has none
         capture = config.pluginmanager.getplugin("capturemanager")
         with capture.global_and_fixture_disabled() if capture else nullcontext():
@@ -215,16 +218,16 @@ def terminal(config: pytest.Config) -> Iterator[None]:
     pytest's own; afterwards the cursor returns to where pytest left it, so that the file's name and
     the results so far stay. (`ensure_newline` would print the name again each time.)
     """
-    capture, stream = (
+    capture, caller = (
         config.pluginmanager.getplugin("capturemanager"),
-        config.stash[SESSION].progress,
+        config.stash.get(CALLER, None),
     )
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if capture is None:
         yield
         return
-    if stream is not None:
-        with capture.global_and_fixture_disabled(), redirect_stderr(stream):
+    if caller is not None:
+        with capture.global_and_fixture_disabled(), redirect_stderr(caller.progress):
             yield
         return
     writer = config.get_terminal_writer()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 import pytest
 
@@ -28,6 +29,22 @@ OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`
 _OPTIONS = pytest.StashKey[RunOptions]()
 STORE = pytest.StashKey["Store"]()
 PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A program that runs pytest in its own process, by `rmaudit.run`.
+
+    Attributes:
+        progress: where progress goes, as pytest's terminal is not shown.
+        pages: whether the report's pages are written.
+    """
+
+    progress: TextIO
+    pages: bool
+
+
+CALLER = pytest.StashKey[Caller]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

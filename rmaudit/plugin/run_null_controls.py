@@ -19,7 +19,8 @@ from rmaudit.errors import NoBase, NotAsked, RmauditError
 from rmaudit.plugin.collection import Audited, left_out
 from rmaudit.plugin.pytest_fixtures import case_of
 from rmaudit.plugin.pytest_options import options_of
-from rmaudit.plugin.session import SESSION
+from rmaudit.plugin.run_plan import own_words_of
+from rmaudit.plugin.selected_audits import MEMORY, SELECTED
 from rmaudit.runs.audit_case import Case
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
@@ -46,16 +47,16 @@ def controls(
     """
     from rmaudit.runs.null_controls import BASE
 
-    session = item.config.stash[SESSION]
+    memory = item.config.stash[MEMORY]
     sweep = given.get("sweep") or next(iter(given.get("sweeps", {}).values()), None)
-    vocabulary = digest_of_tokens(sweep, audit.declaration.words, session.digests)
+    vocabulary = digest_of_tokens(sweep, audit.declaration.words, memory.digests)
     of_base = BASE in audit.declaration.stops and audit.spec.base is not None
     common = all(name in FIXTURES and FIXTURES[name].shared for name in given) and not of_base
     model = "" if common else audit.spec.name  # or else models of one vocabulary share them
     key = (audit.declaration, vocabulary, audit.prompt, audit.spec.trained_on, model)
-    if key not in session.controls:
-        session.controls[key] = _tried(item, audit, given, sweep, vocabulary)
-    return session.controls[key]
+    if key not in memory.controls:
+        memory.controls[key] = _tried(item, audit, given, sweep, vocabulary)
+    return memory.controls[key]
 
 
 def _tried(
@@ -69,7 +70,7 @@ def _tried(
     from rmaudit.runs.null_controls import nulls_of, random
     from rmaudit.runs.synthetic_scorer_trials import thinned, tried
 
-    case, own_words = case_of(item), item.config.stash[SESSION].own_words
+    case, own_words = case_of(item), own_words_of(item.config)
     asked = {"random", *audit.declaration.stops}
     base, keys = _control_of_base(case, asked, load=_loads_base(item))
     fields = case and null_control_cache.fields_of(
@@ -124,8 +125,8 @@ def _loads_base(item: pytest.Function) -> bool:
     It may not in a run of a part of the audits, which is to be quick, unless the audit itself asks
     for the base.
     """
-    plan = item.config.stash[SESSION].plan
-    part = left_out(item.config) or len(plan.selected) < plan.collected
+    audits = item.config.stash[SELECTED]
+    part = left_out(item.config) or len(audits.selected) < audits.collected
     return not part or not {"base_logprobs", "policies"}.isdisjoint(item.fixturenames)
 
 

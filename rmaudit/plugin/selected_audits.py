@@ -1,60 +1,70 @@
-"""Record which audits a run selected, and why some of them have no result."""
+"""Which audits a run collected and selected, noted once when collection has ended.
+
+`Course` is what is seen of them as they run. The settings that they share are made before that.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+import pytest
 
 from rmaudit.config.paths_and_atomic_writes import in_place_of
+from rmaudit.plugin.collection import COLLECTED, Audited, all_audits, audited, dropped
+from rmaudit.plugin.pytest_options import cache_folder, options_of, planner_of, store_of
+from rmaudit.plugin.run_plan import baseline_spec, own_words_of
+from rmaudit.plugin.uncollected_audits import uncollected
+from rmaudit.runs.audit_case import Memory, RunSettings
+
+_SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SelectedAudits:
-    """Audits that a run collected and selected, with the reasons for missing results.
+    """Audits that a run collected and selected.
 
     Attributes:
         collected: how many audits there are, before -k, -m and --deselect; figures do not count.
         selected: for each test id of those that are left, in order, the finding (or figure) that
             stands if nothing comes of it, as JSON text.
-        begun: whether any of them began.
-        crashed: by test id, how a worker died while it ran the test.
-        broken: what could not be collected.
-        expected: models and prompts of each audit, by the id of its function.
-        skipped: why files and folders were skipped as a whole, by their paths.
         unseen: a sentence each on audits that were never collected.
-        beside: failures that belong to no audit, a sentence each, by test id.
-        folder: where xdist's workers write what they collected.
-        workers: the process ids of those on this machine, by their names.
+        words: what the selected audits name, for a sample of the vocabulary.
     """
 
     collected: int = 0
-    selected: dict[str, str] = field(default_factory=dict)
-    begun: bool = False
-    crashed: dict[str, str] = field(default_factory=dict)
-    broken: list[str] = field(default_factory=list)
-    expected: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
-    skipped: dict[Path, str] = field(default_factory=dict)
-    unseen: list[str] = field(default_factory=list)
-    beside: dict[str, str] = field(default_factory=dict)
-    folder: TemporaryDirectory[str] | None = None
-    workers: dict[str, int] = field(default_factory=dict)
+    selected: Mapping[str, str] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     def send(self, folder: Path, worker: str) -> None:
         """Write what an xdist worker collected to `folder`, for the reporting process."""
         if folder.is_dir():  # a worker on another machine has no such folder
-            found = [self.collected, self.selected, self.unseen]
             with in_place_of(folder / f"{worker}.json") as own:
-                own.write_text(json.dumps(found), encoding="utf-8")
+                own.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
-    def receive(self) -> None:
-        """Read what the first xdist worker collected (all collect the same); delete the folder."""
-        if self.folder is not None:
-            for path in sorted(Path(self.folder.name).glob("*.json"))[:1]:
-                found = json.loads(path.read_text(encoding="utf-8"))
-                self.collected, self.selected, self.unseen = found
-            self.folder.cleanup()
+
+@dataclass(slots=True)
+class Course:
+    """What was seen of the tests of a run as they ran, which `reporting_hooks.Watch` notes.
+
+    Attributes:
+        begun: whether any of them began.
+        carried: findings as JSON text, by test.
+        order: places by test, where workers run them.
+        crashed: by test id, how a worker died while it ran the test.
+        broken: what could not be collected.
+        beside: failures that belong to no audit, a sentence each, by test id.
+    """
+
+    begun: bool = False
+    carried: dict[str, str] = field(default_factory=dict)
+    order: dict[str, int] = field(default_factory=dict)
+    crashed: dict[str, str] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    beside: dict[str, str] = field(default_factory=dict)
 
     def why_not(self, test: str, stopped: str) -> str:
         """Return why a selected test has no result; `stopped` says why the run ended early."""
@@ -62,7 +72,7 @@ class SelectedAudits:
             return f"planned, and its worker died: {self.crashed[test]}"
         return f"planned, not run: {stopped or 'its worker died, or another plugin left it out'}"
 
-    def faults(self) -> tuple[str, ...]:
+    def faults(self, audits: SelectedAudits) -> tuple[str, ...]:
         """Return a sentence for each fault that no finding shows, such as a file not collected.
 
         These are files and audits that were not collected, and failures that belong to no audit.
@@ -71,6 +81,65 @@ class SelectedAudits:
         died = {
             test: f"{test} failed, which is no audit: its worker died"
             for test in self.crashed
-            if test not in self.selected
+            if test not in audits.selected
         }
-        return (*(broken if self.broken else ()), *self.unseen, *(self.beside | died).values())
+        return (*(broken if self.broken else ()), *audits.unseen, *(self.beside | died).values())
+
+
+SELECTED = pytest.StashKey[SelectedAudits]()
+SETTINGS = pytest.StashKey[RunSettings]()
+MEMORY = pytest.StashKey[Memory]()
+
+
+def received(folder: Path) -> SelectedAudits:
+    """Return what the first xdist worker collected (all collect the same)."""
+    for path in sorted(folder.glob("*.json"))[:1]:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return SelectedAudits(**{**found, "unseen": tuple(found["unseen"])})
+    return SelectedAudits()
+
+
+def selected(
+    config: pytest.Config, blank: Mapping[str, str], items: Sequence[pytest.Item]
+) -> SelectedAudits:
+    """Return which audits were collected and selected, once collection has ended.
+
+    `items` are the tests that are left, and `blank` is the field `selected`.
+    """
+    audits, found = all_audits(config), config.stash[COLLECTED]
+    unseen = [*uncollected(config, found.items, found.skipped), *dropped(config, audits)]
+    words = (word for audit in audits_with_a_sweep(items) for word in audit.declaration.words)
+    return SelectedAudits(
+        collected=sum(not audit.declaration.figure for _, audit in audits),
+        selected=blank,
+        unseen=tuple(unseen) if audits else (),
+        words=tuple(dict.fromkeys(words)) if options_of(config).sample else (),
+    )
+
+
+def audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
+    """Yield the audits among `items` for which a vocabulary, or a sample of it, is scored."""
+    for item in items:
+        audit = audited(item)
+        if audit and isinstance(item, pytest.Function) and _SWEEPS & {*item.fixturenames}:
+            yield audit
+
+
+def settings_of(config: pytest.Config) -> RunSettings:
+    """Return the settings that all audits of this run share, made once they are collected."""
+    if SETTINGS not in config.stash:
+        from rmaudit.references import stem_cache  # which takes numpy
+
+        own_words, planner = own_words_of(config), planner_of(config)
+        stem_cache.load_stems(cache_folder(config), own_words.language)
+        store = store_of(config)
+        config.stash[SETTINGS] = RunSettings(
+            cache=cache_folder(config),
+            asked=options_of(config),
+            words=config.stash[SELECTED].words,
+            baseline=baseline_spec(config),
+            store=store,
+            own_words=own_words,
+            on_request=planner.on_request if planner else lambda *_: None,
+        )
+    return config.stash[SETTINGS]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
 from rmaudit.runs.run_options import RunOptions
 from rmaudit.runs.score_requests import Request, answer
+from rmaudit.verdicts.findings import Control
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,8 @@ class RunSettings:
 class Memory:
     """Data that the audits of a run share and make only once, such as sweeps and opened models.
 
-    The ledger is as it was before any search of the run.
+    The ledger is as it was before any search of the run. `controls` are results of null controls,
+    by all that decides them, and `digests` those of swept tokens, by the keys and words.
 
     `probes` and `conduct` are by the model's entry and the file of the run's pairs; `policies`, of
     a file of log-probabilities, by the entry and the prompts.
@@ -69,6 +71,8 @@ class Memory:
     policies: dict[tuple[ModelSpec, tuple[Prompt, ...]], dict[str, pd.Series[float]]] = field(
         default_factory=dict
     )
+    controls: dict[Hashable, Mapping[str, Control]] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
