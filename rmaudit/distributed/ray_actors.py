@@ -114,12 +114,12 @@ class ScoreMaker:
         `asked` is the request and `key` the key of its scores. To finish (`start` None) is to join
         the shards, or to make a search.
         """
-        from rmaudit.runs.score_requests import answer
+        from rmaudit.runs.run_scores import Scores
 
         try:
             need = self._need(asked, key)
             if need.work is None:
-                answer(need.request, need.model, self.store, self.device)
+                Scores(self.store, self.device).again(need.model, need.request)
             elif start is None:
                 self.store.complete(need.work)
             else:
@@ -135,7 +135,7 @@ class ScoreMaker:
         Shards of one request come in a row.
         """
         from rmaudit.distributed.missing_scores import Needs
-        from rmaudit.runs.score_requests import from_plain
+        from rmaudit.runs.run_scores import from_plain
 
         if self._model is None and (why := self.ready()):  # it was started again
             raise RmauditError(why)

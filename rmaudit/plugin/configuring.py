@@ -12,7 +12,7 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import held_back
 from rmaudit.plugin.collection import COLLECTED, Audited, Collected
-from rmaudit.plugin.pytest_fixtures import plugin_of_fixtures, terminal
+from rmaudit.plugin.pytest_fixtures import SETTINGS, plugin_of_fixtures, settings_of, terminal
 from rmaudit.plugin.pytest_options import options_of, planner_of, refuse_cache, refuse_unwritable
 from rmaudit.plugin.run_outcome import OUTCOME, RunOutcome
 from rmaudit.plugin.run_plan import (
@@ -26,10 +26,8 @@ from rmaudit.plugin.run_plan import (
 from rmaudit.plugin.selected_audits import (
     MEMORY,
     SELECTED,
-    SETTINGS,
     SelectedAudits,
     audits_with_a_sweep,
-    settings_of,
 )
 from rmaudit.report.safe_text import line, log
 from rmaudit.runs.audit_case import Memory, opened

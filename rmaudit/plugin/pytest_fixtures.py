@@ -14,12 +14,12 @@ import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeights, ReferenceMissing
 from rmaudit.plugin.prompt_overrides import refusal
-from rmaudit.plugin.pytest_options import CALLER, options_of, planner_of
-from rmaudit.plugin.run_plan import own_words_of
-from rmaudit.plugin.selected_audits import MEMORY, settings_of
+from rmaudit.plugin.pytest_options import CALLER, cache_folder, options_of, planner_of, store_of
+from rmaudit.plugin.run_plan import baseline_spec, own_words_of
+from rmaudit.plugin.selected_audits import MEMORY, SELECTED
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
-from rmaudit.runs.audit_case import SEARCHED, Case, opened, single
+from rmaudit.runs.audit_case import SEARCHED, Case, RunSettings, opened, single
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 
@@ -32,7 +32,29 @@ _WORDS = 5  # of either end of the first sweep
 _CLEAR, _UP, _RIGHT = "\r\x1b[K", "\x1b[A", "\x1b[{}C"  # what every terminal of today obeys
 _COSTLY = "it costs much and decides nothing; measure it too with --rm-all, or name its file"
 CASE = "_case"  # the fixture that all others are made of
+SETTINGS = pytest.StashKey[RunSettings]()
 _INAPPLICABLE = (NotAsked, NoBase, NotComparable, NotJudging, NoWeights)
+
+
+def settings_of(config: pytest.Config) -> RunSettings:
+    """Return the settings that all audits of this run share, made once they are collected."""
+    if SETTINGS not in config.stash:
+        from rmaudit.references import stem_cache  # which takes numpy
+
+        own_words, planner = own_words_of(config), planner_of(config)
+        stem_cache.load_stems(cache_folder(config), own_words.language)
+        store = store_of(config)
+        config.stash[SETTINGS] = RunSettings(
+            cache=cache_folder(config),
+            asked=options_of(config),
+            words=config.stash[SELECTED].words,
+            baseline=baseline_spec(config),
+            store=store,
+            own_words=own_words,
+            watched=partial(terminal, config),
+            on_request=planner.on_request if planner else None,
+        )
+    return config.stash[SETTINGS]
 
 
 def plugin_of_fixtures() -> ModuleType:
@@ -139,7 +161,6 @@ def case(
         pairs=declaration.pairs,
         options=settings_of(request.config),
         memory=request.config.stash[MEMORY],
-        watched=partial(terminal, request.config),
         on_sweep=partial(_print_first_words, request.node),
     )
     with made.after:

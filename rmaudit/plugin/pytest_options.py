@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rmaudit.config.model_registry import ModelSpec
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.runs.audit_case import RunSettings
-    from rmaudit.runs.score_requests import Request
+    from rmaudit.runs.run_scores import Request
     from rmaudit.scores.score_store import Store
 
 MODEL, RM_MODEL = "--model", OPTIONS["models"].pytest

@@ -28,7 +28,7 @@ from rmaudit.plugin.run_from_python import unloading_test_modules
 from rmaudit.plugin.run_null_controls import asks_base
 from rmaudit.runs.audit_case import Case, opened
 from rmaudit.runs.fixture_registry import FIXTURES
-from rmaudit.runs.score_requests import Request
+from rmaudit.runs.run_scores import Request
 
 if TYPE_CHECKING:
     from rmaudit.config.model_registry import ModelSpec
@@ -124,7 +124,7 @@ class Planner:
         if asks_base(item, audit, case):
             for prompt in case.prompts:
                 with contextlib.suppress(RmauditError):  # then there is no such null control
-                    self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
+                    self.needs.scores.base(case.model, prompt)
 
     def _record_requests(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
         """Run the audit to record its requests; if scores are missing, run again on random ones."""

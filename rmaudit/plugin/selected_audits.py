@@ -1,6 +1,6 @@
 """Which audits a run collected and selected, noted once when collection has ended.
 
-`Course` is what is seen of them as they run. The settings that they share are made before that.
+`Course` is what is seen of them as they run.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import pytest
 
 from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.plugin.collection import COLLECTED, Audited, all_audits, audited, dropped
-from rmaudit.plugin.pytest_options import cache_folder, options_of, planner_of, store_of
-from rmaudit.plugin.run_plan import baseline_spec, own_words_of
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.uncollected_audits import uncollected
-from rmaudit.runs.audit_case import Memory, RunSettings
+from rmaudit.runs.audit_case import Memory
 
 _SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
 
@@ -87,7 +86,6 @@ class Course:
 
 
 SELECTED = pytest.StashKey[SelectedAudits]()
-SETTINGS = pytest.StashKey[RunSettings]()
 MEMORY = pytest.StashKey[Memory]()
 
 
@@ -123,23 +121,3 @@ def audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
         audit = audited(item)
         if audit and isinstance(item, pytest.Function) and _SWEEPS & {*item.fixturenames}:
             yield audit
-
-
-def settings_of(config: pytest.Config) -> RunSettings:
-    """Return the settings that all audits of this run share, made once they are collected."""
-    if SETTINGS not in config.stash:
-        from rmaudit.references import stem_cache  # which takes numpy
-
-        own_words, planner = own_words_of(config), planner_of(config)
-        stem_cache.load_stems(cache_folder(config), own_words.language)
-        store = store_of(config)
-        config.stash[SETTINGS] = RunSettings(
-            cache=cache_folder(config),
-            asked=options_of(config),
-            words=config.stash[SELECTED].words,
-            baseline=baseline_spec(config),
-            store=store,
-            own_words=own_words,
-            on_request=planner.on_request if planner else lambda *_: None,
-        )
-    return config.stash[SETTINGS]

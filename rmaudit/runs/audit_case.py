@@ -6,14 +6,14 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
 from rmaudit.runs.run_options import RunOptions
-from rmaudit.runs.score_requests import Request, answer
+from rmaudit.runs.run_scores import Request, Scores
 from rmaudit.verdicts.findings import Control
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class RunSettings:
     `cache` is the folder of scores, searches and built models, `words` what all audits of the run
     name and a sample of the vocabulary has beside its ids, `baseline` the model to compare with.
     Scores are kept in `store`, or else in `cache`. `own_words` are the run's prompts, lexicons and
-    language. `on_request` is told what an audit asks of a model, before it is answered.
+    language. `watched` is a context in which progress may be shown. `on_request` is told what an
+    audit asks of a model, before it is answered.
     """
 
     cache: Path
@@ -44,12 +45,18 @@ class RunSettings:
     baseline: ModelSpec | None = None
     store: Store | None = None
     own_words: OwnWords = field(default_factory=OwnWords)
-    on_request: Callable[[Scored, Request], None] = lambda *_: None
+    watched: Callable[[], AbstractContextManager[None]] = nullcontext
+    on_request: Callable[[Scored, Request], None] | None = None
 
     @property
     def kept(self) -> Path | Store:
         """Return the store of scores, or the cache folder if there is none."""
         return self.store or self.cache
+
+    @property
+    def scores(self) -> Scores:
+        """Return what answers the questions of audits: from the store, or by scoring."""
+        return Scores(self.kept, self.asked.device, self.watched, self.on_request)
 
 
 @dataclass(slots=True)
@@ -83,7 +90,6 @@ class Case:
         audit: the name of the audit's function.
         words: the words that a sample of the vocabulary must have for this audit.
         pairs: the file of pairs that the audit declares, "" without one.
-        watched: a context in which progress may be shown.
         on_sweep: told each sweep of the run when it is there, before any audit has it.
         keys: the keys of the stored scores that were handed out, in order.
         caveats: sentences about what was handed out, in order.
@@ -98,7 +104,6 @@ class Case:
     words: tuple[str, ...]
     options: RunSettings
     memory: Memory
-    watched: Callable[[], AbstractContextManager[None]] = nullcontext
     on_sweep: Callable[[Sweep], None] = lambda _: None
     keys: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
@@ -110,12 +115,6 @@ class Case:
     def prompt(self) -> Prompt:
         """Return the audit's only prompt; raise `SpecError` for an audit joint over prompts."""
         return single(self.prompts, self.audit, joint=self.joint)
-
-    def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
-        """Report a request to the run (`on_request`); return its scores, stored or new ones."""
-        self.options.on_request(model, request)
-        with self.watched():
-            return answer(request, model, self.options.kept, self.options.asked.device)
 
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
         """Return a model's sweep (each token's reward) under a prompt; add its caveats to the case.
@@ -135,10 +134,9 @@ class Case:
         words = installed_entries((*self.options.words, *self.words), own) if sample else ()
         place = (model.spec, prompt, words)
         if place not in known:
-            asked = Request(
-                model.spec, prompt, "sweep", sample=sample, seed=seed, words=words, own_words=own
+            known[place] = self.options.scores.sweep(
+                model, prompt, sample=sample, seed=seed, words=words, own_words=own
             )
-            known[place] = self.ask(model, asked)
             self.on_sweep(known[place])
         found = known[place].naming(self.words, own) if sample else known[place]
         self.caveats.extend(found.caveats)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +14,6 @@ from rmaudit.errors import NotAsked, NotJudging
 from rmaudit.layout.verdict_words import rewordings
 from rmaudit.prompts import CUSTOM, Prompt
 from rmaudit.runs.audit_case import Case, opened
-from rmaudit.runs.score_requests import Request
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial, as_given
 
 if TYPE_CHECKING:
@@ -27,11 +25,9 @@ if TYPE_CHECKING:
     from rmaudit.scores.answer_files import Answered, Samples
     from rmaudit.scores.changed_answers import Probes
     from rmaudit.scores.pair_files import Pairs
-    from rmaudit.scores.text_rewards import TextScores
 
 _Made = TypeVar("_Made", bound="Answered | Probes")
 _Answers = TypeVar("_Answers", bound="Answered")
-_OWN = Prompt("pairs", "each pair's own prompt", 0)  # in place of one, in lists of what is asked
 
 
 def pairs(case: Case) -> Pairs:
@@ -54,12 +50,13 @@ def probes(case: Case) -> Probes:
     The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
     (`rmaudit.references.text_changes`) are scored together, once for all audits of a run.
     """
-    from rmaudit.scores.changed_answers import probed
+    from rmaudit.scores.changed_answers import changed, probes_of, subset_of_pairs
 
     place, known = (case.model.spec, _pairs_file(case)), case.memory.probes
     if place not in known:
-        with _requested(case, case.model):
-            known[place] = probed(case.model, _own_pairs(case), cache=case.options.kept)
+        asked = probes_of(subset_of_pairs(_own_pairs(case)))
+        found = case.options.scores.pairs(case.model, changed(asked.answers))
+        known[place] = asked.scored(found)
     return _noted(case, known[place])
 
 
@@ -87,18 +84,9 @@ def conduct(case: Case) -> Pairs:
     return _noted(case, known[place])
 
 
-def _requested(case: Case, model: Scored) -> AbstractContextManager[None]:
-    """Tell the run that whole answers are to be scored (`on_request`), which the block does."""
-    case.options.on_request(model, Request(model.spec, _OWN, "pairs"))
-    return case.watched()
-
-
 def _with_rewards(case: Case, answers: _Answers) -> _Answers:
     """Return the `answers` with the model's rewards added to their table `frame` (cached)."""
-    from rmaudit.scores.answer_files import rewarded
-
-    with _requested(case, case.model):
-        return rewarded(case.model, answers, cache=case.options.kept)
+    return answers.scored(case.options.scores.pairs(case.model, answers.frame))
 
 
 def _noted(case: Case, found: _Made) -> _Made:
@@ -184,7 +172,6 @@ def wordings(case: Case) -> Probes:
     import pandas as pd
 
     from rmaudit.references.text_changes import AS_IT_IS
-    from rmaudit.scores.answer_files import rewards
     from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
     from rmaudit.scores.pair_files import measured_on
 
@@ -203,10 +190,8 @@ def wordings(case: Case) -> Probes:
         AS_IT_IS: case.model,
         **{name: _judge_with_template(case, file) for name, file in files.items()},
     }
-    found: dict[str, TextScores] = {}
-    for name, model in models.items():
-        with _requested(case, model):
-            found[name] = rewards(model, asked.answers, cache=case.options.kept)
+    scores = case.options.scores
+    found = {name: scores.pairs(model, asked.answers) for name, model in models.items()}
     case.keys.extend(each.key for each in found.values())
     case.caveats.append(measured_on(asked.source))
     return replace(
