@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from rmaudit.config.scorer_functions import entry_of
-from rmaudit.distributed.ray_actors import FileServer, ScoreMaker
+from rmaudit.distributed.ray_actors import FileServer, ScoreMaker, plain
 from rmaudit.distributed.scoring_rounds import Made, Say, title
-from rmaudit.runs.run_scores import FORWARDS, plain
+from rmaudit.runs.run_scores import FORWARDS
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_store import Store

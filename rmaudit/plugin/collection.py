@@ -27,8 +27,9 @@ from rmaudit.plugin.pytest_options import (
 )
 from rmaudit.plugin.run_plan import own_words_of, plan_of, refuse_no_pairs, report_folder
 from rmaudit.plugin.uncollected_audits import bundled_audits
-from rmaudit.prompts import Prompt, label
+from rmaudit.prompts import label
 from rmaudit.references.published_model_values import base_rate
+from rmaudit.runs.audit_case import Audited
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.scores.token_sample import checked_words
 from rmaudit.verdicts.audit_declaration import Declaration, declared
@@ -41,7 +42,7 @@ _FEW = 3  # files and tests that a line names
 
 @dataclass(slots=True)
 class Collected:
-    """What pytest collects, noted by the hooks of this module for `selected_audits`.
+    """What pytest collects, noted by the hooks of this module for `run_state`.
 
     Attributes:
         items: all tests, before any plugin drops or shuffles some.
@@ -55,20 +56,6 @@ class Collected:
 
 
 COLLECTED = pytest.StashKey[Collected]()
-
-
-@dataclass(frozen=True, slots=True)
-class Audited:
-    """What a test item audits: the declared audit, its model and its prompts."""
-
-    declaration: Declaration
-    spec: ModelSpec
-    prompts: tuple[Prompt, ...]
-
-    @property
-    def prompt(self) -> str:
-        """Return the prompt's name, or the label of several prompts, as the finding shows it."""
-        return label(self.prompts)
 
 
 def audited(item: pytest.Item) -> Audited | None:

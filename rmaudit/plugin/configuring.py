@@ -11,10 +11,9 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import held_back
-from rmaudit.plugin.collection import COLLECTED, Audited, Collected
+from rmaudit.plugin.collection import COLLECTED, Collected
 from rmaudit.plugin.pytest_fixtures import SETTINGS, plugin_of_fixtures, settings_of, terminal
 from rmaudit.plugin.pytest_options import options_of, planner_of, refuse_cache, refuse_unwritable
-from rmaudit.plugin.run_outcome import OUTCOME, RunOutcome
 from rmaudit.plugin.run_plan import (
     baseline_spec,
     own_words_of,
@@ -23,14 +22,16 @@ from rmaudit.plugin.run_plan import (
     refuse_wrong,
     report_folder,
 )
-from rmaudit.plugin.selected_audits import (
+from rmaudit.plugin.run_state import (
     MEMORY,
+    OUTCOME,
     SELECTED,
+    RunOutcome,
     SelectedAudits,
     audits_with_a_sweep,
 )
 from rmaudit.report.safe_text import line, log
-from rmaudit.runs.audit_case import Memory, opened
+from rmaudit.runs.audit_case import Audited, Memory, opened
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
 

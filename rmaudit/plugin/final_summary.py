@@ -12,7 +12,8 @@ import pytest
 from rmaudit.plugin.pytest_options import options_of, planner_of, store_of
 from rmaudit.plugin.reporting_hooks import WATCH, models_named
 from rmaudit.plugin.run_audit import TOLD
-from rmaudit.plugin.run_outcome import OUTCOME, RunOutcome, ending, render
+from rmaudit.plugin.run_outcome import ending, render
+from rmaudit.plugin.run_state import OUTCOME, RunOutcome
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 

@@ -16,7 +16,7 @@ from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeight
 from rmaudit.plugin.prompt_overrides import refusal
 from rmaudit.plugin.pytest_options import CALLER, cache_folder, options_of, planner_of, store_of
 from rmaudit.plugin.run_plan import baseline_spec, own_words_of
-from rmaudit.plugin.selected_audits import MEMORY, SELECTED
+from rmaudit.plugin.run_state import MEMORY, SELECTED
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
 from rmaudit.runs.audit_case import SEARCHED, Case, RunSettings, opened, single

@@ -22,9 +22,17 @@ from rmaudit.interrupts import Terminated, held_back, sigterm_raises
 from rmaudit.plugin.collection import handle_signals, in_order, no_models
 from rmaudit.plugin.pytest_options import cache_named, options_of, planner_of
 from rmaudit.plugin.run_audit import CARRIED, unmeasured_finding
-from rmaudit.plugin.run_outcome import OUTCOME, RunOutcome, conclude, ending, render
+from rmaudit.plugin.run_outcome import conclude, ending, render
 from rmaudit.plugin.run_plan import plan_of, registered
-from rmaudit.plugin.selected_audits import SELECTED, Course, SelectedAudits, received, selected
+from rmaudit.plugin.run_state import (
+    OUTCOME,
+    SELECTED,
+    Course,
+    RunOutcome,
+    SelectedAudits,
+    received,
+    selected,
+)
 from rmaudit.report.json_codec import encode
 from rmaudit.report.safe_text import line, log
 

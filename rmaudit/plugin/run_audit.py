@@ -23,17 +23,17 @@ from rmaudit.errors import (
     NotAsked,
     RmauditError,
 )
-from rmaudit.plugin.collection import Audited, audited, rate
+from rmaudit.plugin.collection import audited, rate
 from rmaudit.plugin.prompt_overrides import asked_instead, comparable
-from rmaudit.plugin.pytest_fixtures import case_of, not_asked, skip_if_missing
+from rmaudit.plugin.pytest_fixtures import case_of, not_asked, settings_of, skip_if_missing
 from rmaudit.plugin.pytest_options import options_of, planner_of
-from rmaudit.plugin.run_null_controls import controls
-from rmaudit.plugin.run_outcome import OUTCOME
 from rmaudit.plugin.run_plan import model_option_value, own_words_of, plan_of
+from rmaudit.plugin.run_state import MEMORY, OUTCOME, loads_base
 from rmaudit.references import References
 from rmaudit.references.published_model_values import band
 from rmaudit.report.json_codec import encode
 from rmaudit.report.safe_text import line, log
+from rmaudit.runs.audit_case import Audited
 from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Effect, Estimate, Verdict
 from rmaudit.verdicts.evidence import recorded
@@ -116,6 +116,7 @@ def _finding(
     Of an audit without a bound it is a figure, which is not judged.
     """
     from rmaudit.models.model_factory import weights_hash
+    from rmaudit.runs.null_control_trials import controls
 
     model = cast("Scored | None", item.funcargs.get("reward_model"))
     case, claim = case_of(item), _claim(item, audit, weights_hash(model) if model else "")
@@ -131,7 +132,15 @@ def _finding(
         plan.policy,
         plan.today,
         sweeps=sweeps,
-        controls=controls(item, audit, given),
+        controls=controls(
+            item.obj,
+            audit,
+            given,
+            case=case,
+            settings=settings_of(item.config),
+            memory=item.config.stash[MEMORY],
+            load_base=loads_base(item),
+        ),
         band=Band(published.models, published.on) if published else None,
     )
 

@@ -25,7 +25,7 @@ from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.interrupts import TERMINATED, Terminated
 from rmaudit.plugin.pytest_options import CALLER, Caller
-from rmaudit.plugin.run_outcome import OUTCOME, RunOutcome
+from rmaudit.plugin.run_state import OUTCOME, RunOutcome
 from rmaudit.plugin.uncollected_audits import bundled_audits
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts

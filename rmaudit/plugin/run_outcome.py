@@ -1,4 +1,4 @@
-"""What came of a run (`RunOutcome`): findings are judged, results.json and its pages are written.
+"""Fill the outcome of a run: judge its findings, write results.json and its pages.
 
 This happens in the reporting process: with xdist that is the controller.
 """
@@ -10,82 +10,26 @@ import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from rmaudit.config.servers import masked_urls
-from rmaudit.interrupts import TERMINATED, Terminated
 from rmaudit.plugin.collection import left_out
 from rmaudit.plugin.pytest_options import CALLER, options_of, store_of
 from rmaudit.plugin.run_plan import plan_of, report_folder
-from rmaudit.plugin.selected_audits import MEMORY, Course, SelectedAudits
+from rmaudit.plugin.run_state import MEMORY, OUTCOME, Course, RunOutcome, SelectedAudits
 from rmaudit.report.json_codec import decode
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
-from rmaudit.verdicts.run_verdict import Outcome, RunVerdict, of_run
+from rmaudit.verdicts.run_verdict import Outcome, of_run
 
 if TYPE_CHECKING:
     from rmaudit.report.results_document import Results
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a job's page
-
-
-@dataclass(slots=True)
-class RunOutcome:
-    """What came of a run. `conclude` and then `render` fill it, once each, at the run's end.
-
-    Attributes:
-        stopped: the exit code of Ctrl-C or SIGTERM, if one came: `stopping` notes it.
-        findings: decided.
-        figures: of audits without a bound.
-        interrupted: why the run is not whole.
-        gaps: all that keeps it from being whole.
-        verdict: of the run, where there is any finding.
-        results: written, with their folder.
-        against: what came of the comparison with blessed releases.
-        warnings: sentences for the terminal.
-        unwritten: what could not be written, and why.
-        rendered: whether `render` was called.
-        report: the page.
-        undrawn: how to have the page that an interrupted run has not drawn.
-        logged: where the run was logged.
-        unlogged: why it was not.
-    """
-
-    stopped: int = 0
-    findings: list[Finding] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
-    interrupted: str = ""
-    gaps: list[str] = field(default_factory=list)
-    verdict: RunVerdict | None = None
-    results: tuple[Results, Path] | None = None
-    against: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    unwritten: list[str] = field(default_factory=list)
-    rendered: bool = False
-    report: Path | None = None
-    undrawn: str = ""
-    logged: list[str] = field(default_factory=list)
-    unlogged: list[str] = field(default_factory=list)
-
-    def stopping(self, error: KeyboardInterrupt) -> None:
-        """Note that Ctrl-C or SIGTERM ends the run, with pytest's exit code or that of SIGTERM."""
-        terminated = isinstance(error, Terminated)
-        self.stopped = TERMINATED if terminated else int(pytest.ExitCode.INTERRUPTED)
-
-    @contextmanager
-    def noting_interrupt(self) -> Iterator[None]:
-        """Note that Ctrl-C or SIGTERM ended the `with` block, and go on after it."""
-        try:
-            yield
-        except KeyboardInterrupt as error:
-            self.stopping(error)
-
-
-OUTCOME = pytest.StashKey[RunOutcome]()
 
 
 def conclude(session: pytest.Session, course: Course, audits: SelectedAudits, code: int) -> None:

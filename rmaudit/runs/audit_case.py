@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import SpecError
-from rmaudit.prompts import Prompt
+from rmaudit.prompts import Prompt, label
 from rmaudit.runs.run_options import RunOptions
 from rmaudit.runs.run_scores import Request, Scores
-from rmaudit.verdicts.findings import Control
+from rmaudit.verdicts.audit_declaration import Declaration
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rmaudit.models.model_interfaces import Scored
-    from rmaudit.scores.changed_answers import Probes
-    from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.score_store import Store
     from rmaudit.scores.sweep import Sweep
 
+_Made = TypeVar("_Made")
 SEARCHED = RunOptions().search  # sequences that a search scores, unless a run says otherwise
 
 
@@ -49,37 +46,38 @@ class RunSettings:
     on_request: Callable[[Scored, Request], None] | None = None
 
     @property
-    def kept(self) -> Path | Store:
-        """Return the store of scores, or the cache folder if there is none."""
-        return self.store or self.cache
-
-    @property
     def scores(self) -> Scores:
         """Return what answers the questions of audits: from the store, or by scoring."""
-        return Scores(self.kept, self.asked.device, self.watched, self.on_request)
+        return Scores(self.store or self.cache, self.asked.device, self.watched, self.on_request)
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What a test item audits: the declared audit, its model and its prompts."""
+
+    declaration: Declaration
+    spec: ModelSpec
+    prompts: tuple[Prompt, ...]
+
+    @property
+    def prompt(self) -> str:
+        """Return the prompt's name, or the label of several prompts, as the finding shows it."""
+        return label(self.prompts)
 
 
 @dataclass(slots=True)
 class Memory:
-    """Data that the audits of a run share and make only once, such as sweeps and opened models.
-
-    The ledger is as it was before any search of the run. `controls` are results of null controls,
-    by all that decides them, and `digests` those of swept tokens, by the keys and words.
-
-    `probes` and `conduct` are by the model's entry and the file of the run's pairs; `policies`, of
-    a file of log-probabilities, by the entry and the prompts.
-    """
+    """Data that the audits of a run share and make only once: sweeps, and whatever `once` makes."""
 
     sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
-    ledger: pd.DataFrame | None = None
-    baseline: Scored | None = None
-    probes: dict[tuple[ModelSpec, Path | None], Probes] = field(default_factory=dict)
-    conduct: dict[tuple[ModelSpec, Path | None], Pairs] = field(default_factory=dict)
-    policies: dict[tuple[ModelSpec, tuple[Prompt, ...]], dict[str, pd.Series[float]]] = field(
-        default_factory=dict
-    )
-    controls: dict[Hashable, Mapping[str, Control]] = field(default_factory=dict)
-    digests: dict[str, str] = field(default_factory=dict)
+    made: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, place: Hashable, make: Callable[[], _Made]) -> _Made:
+        """Return what `make` returns; at the same `place` it is called once a run."""
+        if place not in self.made:
+            self.made[place] = make()
+        found: _Made = self.made[place]
+        return found
 
 
 @dataclass(slots=True)
@@ -119,10 +117,8 @@ class Case:
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
         """Return a model's sweep (each token's reward) under a prompt; add its caveats to the case.
 
-        A model is scored once in a run under each prompt.
-
-        All audits share one sample, which has the words that any of them names; this audit is given
-        the drawn tokens and those of its own words.
+        A model is scored once in a run under each prompt. All audits share one sample, which has
+        the words that any of them names; this audit is given the drawn tokens and its own words'.
 
         Raises:
             RmauditError: it cannot be made, or is not recorded.

@@ -61,7 +61,7 @@ def rewards(case: Case) -> Rewards:
         return scored
 
     def known(texts: Sequence[str], prompt: Prompt) -> list[str]:
-        return scorable_texts(case.model, prompt, texts, cache=case.options.kept)
+        return scorable_texts(case.model, prompt, texts, cache=case.options.scores.kept)
 
     return Rewards(case.prompts, score, known)
 
@@ -89,11 +89,12 @@ def policies(case: Case) -> dict[str, pd.Series[float]]:
     if spec.policy:
         case.caveats.append(f"The policy is {spec.policy}.")
     if spec.policy and is_file(spec.policy):
-        place, known = (spec, case.prompts), case.memory.policies
-        if place not in known:
-            model = case.model.with_weights("its tokens are matched with those of a policy's file")
-            known[place] = policy_in(Path(spec.policy), case.prompts, model.vocabulary())
-        return known[place]
+        file = Path(spec.policy)
+        model = case.model.with_weights("its tokens are matched with those of a policy's file")
+        return case.memory.once(
+            ("policy", spec, case.prompts),
+            lambda: policy_in(file, case.prompts, model.vocabulary()),
+        )
     logprobs = scores.policy if spec.policy else scores.base
     found = {prompt.name: logprobs(case.model, prompt) for prompt in case.prompts}
     case.keys.extend(each.key for each in found.values())
@@ -119,15 +120,18 @@ def rng(case: Case) -> np.random.Generator:
 
 def baseline_model(case: Case) -> Scored:
     """Return the model of `--rm-baseline`; without the option the audit is skipped."""
-    spec, memory = case.options.baseline, case.memory
+    spec = case.options.baseline
     if spec is None:
         raise NotAsked("no model to compare with; name one with --rm-baseline NAME")
-    if memory.baseline is None:
+
+    def make() -> Scored:
         with case.options.watched():
-            memory.baseline = opened(spec, case.options)
+            return opened(spec, case.options)
+
+    model = case.memory.once(("baseline", spec), make)
     # It is not to stay in memory next to the audited model; it loads again when it is asked.
-    case.after.callback(memory.baseline.close)
-    return memory.baseline
+    case.after.callback(model.close)
+    return model
 
 
 def baseline(case: Case) -> Sweep:
@@ -191,9 +195,7 @@ def _whole_ledger(case: Case) -> pd.DataFrame:
     """Return the ledger (strings that searches found), read once, before this run's searches."""
     from rmaudit.search.exploit_strings import ledger as read
 
-    if case.memory.ledger is None:
-        case.memory.ledger = read(case.options.cache)
-    return case.memory.ledger
+    return case.memory.once("ledger", lambda: read(case.options.cache))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.config.model_spec import Implicit, Judge
-from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
@@ -51,11 +50,8 @@ class Request:
 class Scores:
     """What audits ask of models: each method returns stored scores, or makes and stores them.
 
-    Attributes:
-        kept: the store, or the folder of the cache.
-        device: where a base or a policy runs.
-        watched: a context in which progress may be shown.
-        on_request: told each question before it is answered.
+    They are `kept` in a store or a cache's folder. A base or policy runs on `device`. Progress may
+    be shown in the context `watched`, and `on_request` is told a question before the answer.
     """
 
     kept: Path | Store
@@ -79,17 +75,10 @@ class Scores:
         """
         from rmaudit.scores.sweep import sweep
 
-        how = {"sample": sample, "seed": seed, "words": words, "own_words": own_words}
+        how: dict[str, Any] = {"sample": sample, "seed": seed}
+        how |= {"words": words, "own_words": own_words}
         with self._asked(model, "sweep", prompt=prompt, **how):
-            return sweep(
-                model,
-                prompt,
-                cache=self.kept,
-                sample=sample,
-                seed=seed,
-                words=words,
-                own_words=own_words,
-            )
+            return sweep(model, prompt, cache=self.kept, **how)
 
     def texts(self, model: Scored, prompt: Prompt, texts: tuple[str, ...]) -> TextScores:
         """Return the rewards of texts as answers to a prompt. Raises as `score_texts`."""
@@ -137,59 +126,3 @@ class Scores:
         if self.on_request is not None:
             self.on_request(model, Request(kind, model.spec, given))
         return self.watched()
-
-
-def plain(request: Request) -> dict[str, Any]:
-    """Convert a request to plain data (mappings, sequences, strings, numbers), for other hosts.
-
-    `from_plain` reads it. Of the run's own words it has what a sample can name: lexicons, and where
-    their files are.
-    """
-    given = dict(request.given)
-    for name in {"prompt", "settings"} & given.keys():
-        given[name] = asdict(given[name])
-    if (own := given.get("own_words")) is not None:
-        files = {name: (str(one.file), one.scale) for name, one in own.lexicons.items()}
-        given["own_words"] = {
-            "language": own.language,
-            "lexicons": files,
-            "instead": {**own.instead},
-        }
-    if (answers := given.get("answers")) is not None:
-        own = [name for name in ("prompt", "turns", "response") if name in answers]
-        given["answers"] = {name: answers[name].tolist() for name in own}
-    return {"kind": request.kind, "spec": asdict(request.spec), "given": given}
-
-
-def from_plain(data: Mapping[str, Any]) -> Request:
-    """Rebuild a request from the mapping that `plain` returned."""
-    import pandas as pd
-
-    from rmaudit.search.search_settings import Settings
-
-    made: dict[str, Callable[[Any], Any]] = {
-        "prompt": lambda of: Prompt(**of),
-        "settings": lambda of: Settings(**of),
-        "own_words": _own_words_of_mapping,
-        "answers": pd.DataFrame,
-    }
-    given = {name: made[name](of) if name in made else of for name, of in data["given"].items()}
-    return Request(data["kind"], _spec_of_mapping(data["spec"]), given)
-
-
-def _own_words_of_mapping(given: Mapping[str, Any]) -> OwnWords:
-    files = {
-        name: OwnLexicon(Path(file), scale) for name, (file, scale) in given["lexicons"].items()
-    }
-    return replace(OwnWords(**given), lexicons=files)
-
-
-def _spec_of_mapping(given: Mapping[str, Any]) -> ModelSpec:
-    """Rebuild a model's entry from a mapping, with its nested `Judge` and `Implicit`."""
-    judge, implicit = given["judge"], given["implicit"]
-    if judge is not None:
-        judge = Judge(**judge)
-    if implicit is not None:
-        reference = implicit["reference"]
-        implicit = Implicit(**{**implicit, "reference": reference and _spec_of_mapping(reference)})
-    return ModelSpec(**{**given, "judge": judge, "implicit": implicit})

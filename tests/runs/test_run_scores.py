@@ -12,8 +12,9 @@ import pandas as pd
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.model_spec import Implicit, Judge
 from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
+from rmaudit.distributed.ray_actors import from_plain, plain
 from rmaudit.prompts import FAMILY, Prompt
-from rmaudit.runs.run_scores import Kind, Request, Scores, from_plain, plain
+from rmaudit.runs.run_scores import Kind, Request, Scores
 from rmaudit.search.search_settings import Settings
 
 

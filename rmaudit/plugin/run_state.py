@@ -1,22 +1,30 @@
-"""Which audits a run collected and selected, noted once when collection has ended.
+"""What is known of a run besides its plan: what was selected, what is seen of it, what came of it.
 
-`Course` is what is seen of them as they run.
+`SelectedAudits` is made once, when collection has ended. Nothing here imports what writes reports.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from rmaudit.config.paths_and_atomic_writes import in_place_of
-from rmaudit.plugin.collection import COLLECTED, Audited, all_audits, audited, dropped
+from rmaudit.interrupts import TERMINATED, Terminated
+from rmaudit.plugin.collection import COLLECTED, all_audits, audited, dropped, left_out
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.uncollected_audits import uncollected
-from rmaudit.runs.audit_case import Memory
+from rmaudit.runs.audit_case import Audited, Memory
+from rmaudit.verdicts.findings import Figure, Finding
+from rmaudit.verdicts.run_verdict import RunVerdict
+
+if TYPE_CHECKING:
+    from rmaudit.report.results_document import Results
 
 _SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
 
@@ -85,7 +93,60 @@ class Course:
         return (*(broken if self.broken else ()), *audits.unseen, *(self.beside | died).values())
 
 
+@dataclass(slots=True)
+class RunOutcome:
+    """What came of a run. `run_outcome.conclude` and `render` fill it, once each, at the run's end.
+
+    Attributes:
+        stopped: the exit code of Ctrl-C or SIGTERM, if one came: `stopping` notes it.
+        findings: decided.
+        figures: of audits without a bound.
+        interrupted: why the run is not whole.
+        gaps: all that keeps it from being whole.
+        verdict: of the run, where there is any finding.
+        results: written, with their folder.
+        against: what came of the comparison with blessed releases.
+        warnings: sentences for the terminal.
+        unwritten: what could not be written, and why.
+        rendered: whether `render` was called.
+        report: the page.
+        undrawn: how to have the page that an interrupted run has not drawn.
+        logged: where the run was logged.
+        unlogged: why it was not.
+    """
+
+    stopped: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    interrupted: str = ""
+    gaps: list[str] = field(default_factory=list)
+    verdict: RunVerdict | None = None
+    results: tuple[Results, Path] | None = None
+    against: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    unwritten: list[str] = field(default_factory=list)
+    rendered: bool = False
+    report: Path | None = None
+    undrawn: str = ""
+    logged: list[str] = field(default_factory=list)
+    unlogged: list[str] = field(default_factory=list)
+
+    def stopping(self, error: KeyboardInterrupt) -> None:
+        """Note that Ctrl-C or SIGTERM ends the run, with pytest's exit code or that of SIGTERM."""
+        terminated = isinstance(error, Terminated)
+        self.stopped = TERMINATED if terminated else int(pytest.ExitCode.INTERRUPTED)
+
+    @contextmanager
+    def noting_interrupt(self) -> Iterator[None]:
+        """Note that Ctrl-C or SIGTERM ended the `with` block, and go on after it."""
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            self.stopping(error)
+
+
 SELECTED = pytest.StashKey[SelectedAudits]()
+OUTCOME = pytest.StashKey[RunOutcome]()
 MEMORY = pytest.StashKey[Memory]()
 
 
@@ -121,3 +182,14 @@ def audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
         audit = audited(item)
         if audit and isinstance(item, pytest.Function) and _SWEEPS & {*item.fixturenames}:
             yield audit
+
+
+def loads_base(item: pytest.Function) -> bool:
+    """Return whether this run may download and load a base model for a test's null control.
+
+    It may not in a run of a part of the audits, which is to be quick, unless the audit itself asks
+    for the base.
+    """
+    audits = item.config.stash[SELECTED]
+    part = left_out(item.config) or len(audits.selected) < audits.collected
+    return not part or not {"base_logprobs", "policies"}.isdisjoint(item.fixturenames)
