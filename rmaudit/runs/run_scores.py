@@ -43,7 +43,8 @@ class Request:
     @property
     def prompt(self) -> Prompt:
         """Return the prompt that is asked; one that stands for all of whole answers' own."""
-        return self.given.get("prompt", _OWN)
+        prompt: Prompt = self.given.get("prompt", _OWN)
+        return prompt
 
 
 @dataclass(frozen=True, slots=True)
