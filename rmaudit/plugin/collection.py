@@ -16,7 +16,6 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec, is_bundled
 from rmaudit.errors import SpecError
 from rmaudit.interrupts import raised_once, sigterm_raises
-from rmaudit.plugin.prompt_overrides import runs_of
 from rmaudit.plugin.pytest_options import (
     MODEL,
     OTHERS_MODEL,
@@ -25,7 +24,7 @@ from rmaudit.plugin.pytest_options import (
     refuse_cache,
     refuse_unwritable,
 )
-from rmaudit.plugin.run_plan import own_words_of, plan_of, refuse_no_pairs, report_folder
+from rmaudit.plugin.run_plan import own_words_of, plan_of, refuse_no_pairs, report_folder, runs_of
 from rmaudit.plugin.uncollected_audits import bundled_audits
 from rmaudit.prompts import label
 from rmaudit.references.published_model_values import base_rate
@@ -42,17 +41,11 @@ _FEW = 3  # files and tests that a line names
 
 @dataclass(slots=True)
 class Collected:
-    """What pytest collects, noted by the hooks of this module for `run_state`.
+    """What pytest collects, noted by the hooks of this module for `run_state`."""
 
-    Attributes:
-        items: all tests, before any plugin drops or shuffles some.
-        expected: models and prompts of each audit, by the id of its function.
-        skipped: why files and folders were skipped as a whole, by their paths.
-    """
-
-    items: list[pytest.Item] = field(default_factory=list)
-    expected: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
-    skipped: dict[Path, str] = field(default_factory=dict)
+    items: list[pytest.Item] = field(default_factory=list)  # before any is dropped
+    expected: dict[str, set[tuple[str, str]]] = field(default_factory=dict)  # models, prompts
+    skipped: dict[Path, str] = field(default_factory=dict)  # why, by file or folder
 
 
 COLLECTED = pytest.StashKey[Collected]()

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeights, ReferenceMissing
-from rmaudit.plugin.prompt_overrides import refusal
 from rmaudit.plugin.pytest_options import CALLER, cache_folder, options_of, planner_of, store_of
-from rmaudit.plugin.run_plan import baseline_spec, own_words_of
+from rmaudit.plugin.run_plan import baseline_spec, own_words_of, refusal
 from rmaudit.plugin.run_state import MEMORY, SELECTED
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log

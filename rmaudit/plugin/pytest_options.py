@@ -33,15 +33,10 @@ PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A program that runs pytest in its own process, by `rmaudit.run`.
+    """A program that runs pytest in its own process, by `rmaudit.run`."""
 
-    Attributes:
-        progress: where progress goes, as pytest's terminal is not shown.
-        pages: whether the report's pages are written.
-    """
-
-    progress: TextIO
-    pages: bool
+    progress: TextIO  # where progress goes, as pytest's terminal is not shown
+    pages: bool  # whether the report's pages are written
 
 
 CALLER = pytest.StashKey[Caller]()

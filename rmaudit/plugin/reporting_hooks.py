@@ -64,21 +64,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @dataclass(eq=False, slots=True)  # pytest keeps its plugins in sets
 class Watch:
-    """Pytest plugin that reads findings from test reports and notes what goes wrong.
+    """Pytest plugin that reads findings from test reports and notes what goes wrong."""
 
-    Attributes:
-        outcome: notes Ctrl-C and SIGTERM.
-        course: what is seen of the tests.
-        folder: where xdist's workers write what they collected.
-        workers: the process ids of those on this machine, by their names.
-        shown: pytest's reports of failures and errors, of which its summary prints only some.
-    """
-
-    outcome: RunOutcome
-    course: Course = field(default_factory=Course)
-    folder: TemporaryDirectory[str] | None = None
-    workers: dict[str, int] = field(default_factory=dict)
-    shown: dict[str, list[Any]] = field(default_factory=dict)
+    outcome: RunOutcome  # notes Ctrl-C and SIGTERM
+    course: Course = field(default_factory=Course)  # what is seen of the tests
+    folder: TemporaryDirectory[str] | None = None  # where xdist's workers write what they collected
+    workers: dict[str, int] = field(default_factory=dict)  # process ids on this machine
+    shown: dict[str, list[Any]] = field(default_factory=dict)  # reports that a summary hides
 
     def received(self) -> SelectedAudits | None:
         """Return what xdist's workers selected, and delete their folder; None without workers."""

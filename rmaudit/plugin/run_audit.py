@@ -24,10 +24,15 @@ from rmaudit.errors import (
     RmauditError,
 )
 from rmaudit.plugin.collection import audited, rate
-from rmaudit.plugin.prompt_overrides import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import case_of, not_asked, settings_of, skip_if_missing
 from rmaudit.plugin.pytest_options import options_of, planner_of
-from rmaudit.plugin.run_plan import model_option_value, own_words_of, plan_of
+from rmaudit.plugin.run_plan import (
+    asked_instead,
+    comparable,
+    model_option_value,
+    own_words_of,
+    plan_of,
+)
 from rmaudit.plugin.run_state import MEMORY, OUTCOME, loads_base
 from rmaudit.references import References
 from rmaudit.references.published_model_values import band

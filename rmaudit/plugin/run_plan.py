@@ -1,6 +1,7 @@
 """The plan of a run: its models, their policy and their blessed releases.
 
-It is made when it is first needed and never changes; a suite without audits makes none.
+It is made when it is first needed and never changes; a suite without audits makes none. Findings of
+a run that asks other prompts than the audits' own, or has word lists of its own, say so.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from rmaudit.config.model_registry import (
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.plugin.pytest_options import RM_MODEL, options_of, store_of
+from rmaudit.prompts import Prompt, listed
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.verdict_policy import Policy
 
 if TYPE_CHECKING:
@@ -35,25 +38,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run audits, and by which rules.
+    """What a run audits, and by which rules."""
 
-    Attributes:
-        own_words: the run's own prompts, lexicons and language.
-        registry: models.yaml; None if it cannot be read.
-        specs: the models.
-        error: why no models could be found for the names that were given; "" if they were.
-        blessed: the blessed (approved) releases of the models, by name.
-        policy: the rules for verdicts that models.yaml and the options set.
-        today: one day for the whole run.
-    """
-
-    own_words: OwnWords
-    registry: Registry | None = None
-    specs: tuple[ModelSpec, ...] = ()
-    error: str = ""
-    blessed: Mapping[str, Blessing] = field(default_factory=dict)
-    policy: Policy = field(default_factory=Policy)
-    today: date = field(default_factory=lambda: datetime.now(UTC).date())
+    own_words: OwnWords  # the run's own prompts, lexicons and language
+    registry: Registry | None = None  # models.yaml; None if it cannot be read
+    specs: tuple[ModelSpec, ...] = ()  # the models
+    error: str = ""  # why no models could be found for the names that were given; "" if they were
+    blessed: Mapping[str, Blessing] = field(default_factory=dict)  # releases, by model
+    policy: Policy = field(default_factory=Policy)  # of models.yaml and the options
+    today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for all
 
 
 _PLAN = pytest.StashKey[RunPlan]()
@@ -250,3 +243,32 @@ def report_folder(config: pytest.Config) -> Path:
     """Return the folder of `--rm-report`, else `reports` in the current directory."""
     here: Path = config.invocation_params.dir
     return options_of(config).report or here / "reports"
+
+
+def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt, ...]]:
+    """Return the prompts of each measurement of an audit: the run's own, or else the audit's."""
+    asked = own_words.asked
+    return declaration.instead(asked) if asked else declaration.runs
+
+
+def refusal(declaration: Declaration, prompts: tuple[Prompt, ...], own_words: OwnWords) -> str:
+    """Return why an audit cannot be run under these prompts; "" if it can."""
+    if not own_words.asked or prompts in declaration.runs:
+        return ""
+    return declaration.refusal(own_words.asked)
+
+
+def comparable(declaration: Declaration, prompts: tuple[Prompt, ...], own_words: OwnWords) -> bool:
+    """Return whether published models' findings rest on the same prompts and words as this run."""
+    return not own_words.others and prompts in declaration.runs
+
+
+def asked_instead(
+    declaration: Declaration, prompts: tuple[Prompt, ...], words: OwnWords
+) -> list[str]:
+    """Return a caveat (in a list) that quotes the run's prompts; [] for the audit's own prompts."""
+    if not words.asked or prompts in declaration.runs:
+        return []
+    texts = "; ".join(f"{prompt.name} (frame {prompt.frame}): {prompt.text}" for prompt in prompts)
+    own = listed(prompt.name for prompt in declaration.prompts)
+    return [f"Asked other prompts than its own ({own}), of {words.source or 'rmaudit'}: {texts}"]

@@ -55,23 +55,14 @@ class SelectedAudits:
 
 @dataclass(slots=True)
 class Course:
-    """What was seen of the tests of a run as they ran, which `reporting_hooks.Watch` notes.
+    """What was seen of the tests of a run as they ran, which `reporting_hooks.Watch` notes."""
 
-    Attributes:
-        begun: whether any of them began.
-        carried: findings as JSON text, by test.
-        order: places by test, where workers run them.
-        crashed: by test id, how a worker died while it ran the test.
-        broken: what could not be collected.
-        beside: failures that belong to no audit, a sentence each, by test id.
-    """
-
-    begun: bool = False
-    carried: dict[str, str] = field(default_factory=dict)
-    order: dict[str, int] = field(default_factory=dict)
-    crashed: dict[str, str] = field(default_factory=dict)
-    broken: list[str] = field(default_factory=list)
-    beside: dict[str, str] = field(default_factory=dict)
+    begun: bool = False  # whether any of them began
+    carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
+    order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
+    crashed: dict[str, str] = field(default_factory=dict)  # how a worker died, by the test
+    broken: list[str] = field(default_factory=list)  # what could not be collected
+    beside: dict[str, str] = field(default_factory=dict)  # failures that are no audit's
 
     def why_not(self, test: str, stopped: str) -> str:
         """Return why a selected test has no result; `stopped` says why the run ended early."""
@@ -95,41 +86,23 @@ class Course:
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What came of a run. `run_outcome.conclude` and `render` fill it, once each, at the run's end.
+    """What came of a run; `run_outcome.conclude` and `render` fill it at the run's end."""
 
-    Attributes:
-        stopped: the exit code of Ctrl-C or SIGTERM, if one came: `stopping` notes it.
-        findings: decided.
-        figures: of audits without a bound.
-        interrupted: why the run is not whole.
-        gaps: all that keeps it from being whole.
-        verdict: of the run, where there is any finding.
-        results: written, with their folder.
-        against: what came of the comparison with blessed releases.
-        warnings: sentences for the terminal.
-        unwritten: what could not be written, and why.
-        rendered: whether `render` was called.
-        report: the page.
-        undrawn: how to have the page that an interrupted run has not drawn.
-        logged: where the run was logged.
-        unlogged: why it was not.
-    """
-
-    stopped: int = 0
-    findings: list[Finding] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
-    interrupted: str = ""
-    gaps: list[str] = field(default_factory=list)
-    verdict: RunVerdict | None = None
-    results: tuple[Results, Path] | None = None
-    against: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    unwritten: list[str] = field(default_factory=list)
-    rendered: bool = False
-    report: Path | None = None
-    undrawn: str = ""
-    logged: list[str] = field(default_factory=list)
-    unlogged: list[str] = field(default_factory=list)
+    stopped: int = 0  # the exit code of Ctrl-C or SIGTERM, if one came: `stopping` notes it
+    findings: list[Finding] = field(default_factory=list)  # decided
+    figures: list[Figure] = field(default_factory=list)  # of audits without a bound
+    interrupted: str = ""  # why the run is not whole
+    gaps: list[str] = field(default_factory=list)  # all that keeps it from being whole
+    verdict: RunVerdict | None = None  # of the run, where there is any finding
+    results: tuple[Results, Path] | None = None  # written, with their folder
+    against: list[str] = field(default_factory=list)  # comparisons with blessed releases
+    warnings: list[str] = field(default_factory=list)  # sentences for the terminal
+    unwritten: list[str] = field(default_factory=list)  # what could not be written, and why
+    rendered: bool = False  # whether `render` was called
+    report: Path | None = None  # the page
+    undrawn: str = ""  # how to have the page that an interrupted run has not drawn
+    logged: list[str] = field(default_factory=list)  # where the run was logged
+    unlogged: list[str] = field(default_factory=list)  # why it was not
 
     def stopping(self, error: KeyboardInterrupt) -> None:
         """Note that Ctrl-C or SIGTERM ends the run, with pytest's exit code or that of SIGTERM."""
