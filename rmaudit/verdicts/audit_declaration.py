@@ -131,7 +131,7 @@ class Declaration:
         """
         shared = {each.name for each in fields(Claim)} & {each.name for each in fields(self)}
         said: dict[str, Any] = {name: getattr(self, name) for name in shared}
-        return Claim(audit=self.name, text=self.claim, **{"repeat": "", **of}, **said)
+        return Claim(audit=self.name, text=self.claim, **{"repeat": "", **said, **of})
 
 
 def audit(  # noqa: PLR0913  (keyword-only)
