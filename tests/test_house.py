@@ -22,7 +22,7 @@ CEILINGS = {
     "layout": (12, 2050),
     "measures": (39, 8350),
     "models": (27, 5850),
-    "plugin": (15, 3200),
+    "plugin": (14, 3200),
     "references": (21, 2850),
     "report": (32, 6400),
     "runs": (11, 2000),
