@@ -31,8 +31,8 @@ from rmaudit.errors import RmauditError, SpecError
 from rmaudit.models.model_factory import load
 from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
-from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.audit_declaration import Declaration, Flaw

@@ -41,8 +41,8 @@ from lab.word_organisms import Traits
 from rmaudit.measures import control_word_matching, identity_gaps
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import measure
 
 ROOT = Path(__file__).parents[1]
 DRAWN: Mapping[str, Callable[[References], Population]] = {

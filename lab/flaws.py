@@ -29,9 +29,8 @@ from lab.bench import CLEAN, PUBLISHED, Bench, Judged, judged, vocabulary_of
 from lab.harness import arguments
 from lab.planted_flaws import ALL, GROSS, LISTS
 from lab.word_organisms import Traits
-from rmaudit.measures.word_spellings import word_of
+from rmaudit.measures.word_spellings import thinned, word_of
 from rmaudit.references import References
-from rmaudit.runs.synthetic_scorer_trials import thinned
 
 _SOUND = 7_000  # the first seed of sound organisms: no gate was tuned on these
 

@@ -38,7 +38,7 @@ PHASES = {  # module, function, and which of its calls
     "first sweep": ("rmaudit.scoring.row_runners", "SharedPrefix.states", 12),
     "search": ("rmaudit.search.search_evaluator", "Evaluator.rewards", 3),
     "whole answers": ("rmaudit.scores.answer_files", "rewards", 1),
-    "null controls": ("rmaudit.runs.synthetic_scorer_trials", "tried", 1),
+    "null controls": ("rmaudit.runs.null_control_trials", "tried", 1),
     "results.json": ("rmaudit.report.results_of_run", "collect", 1),
     "the page": ("rmaudit.report.page.html_page", "render", 1),
     "a function": ("rmaudit.models.text_scorer", "TextScorer.batch", 4),

@@ -24,9 +24,11 @@ from lab.audit_importer import Audit, audits_in
 from lab.harness import arguments
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
+from rmaudit.measures.word_spellings import thinned
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
+from rmaudit.runs.null_control_trials import tried
 from rmaudit.runs.null_controls import (
     BASE,
     NULLS,
@@ -37,7 +39,6 @@ from rmaudit.runs.null_controls import (
     unavailable,
 )
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
-from rmaudit.runs.synthetic_scorer_trials import thinned, tried
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict

@@ -26,8 +26,8 @@ from lab.harness import arguments, say
 from lab.populations import Scorer
 from rmaudit.measures import control_word_matching, identity_gaps
 from rmaudit.measures.differences_of_estimates import Interval, difference, minus
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 ALONE = {"model_agreement", "gcg_probes"}  # these keep no parts

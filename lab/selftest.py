@@ -36,9 +36,10 @@ from lab.harness import arguments
 from lab.planted_flaws import ALL
 from lab.word_organisms import Traits
 from rmaudit.errors import SpecError
+from rmaudit.measures.word_spellings import thinned
 from rmaudit.references import References
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import measure, thinned
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.verdicts.audit_declaration import Flaw
 from rmaudit.verdicts.estimates_and_bounds import Verdict

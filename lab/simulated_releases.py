@@ -36,8 +36,8 @@ from rmaudit.report.releases.blessed_release import Blessing, bless, read, write
 from rmaudit.report.releases.release_regressions import with_blessed
 from rmaudit.report.results_document import Results, Run
 from rmaudit.report.results_of_run import collect
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict

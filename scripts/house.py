@@ -41,7 +41,7 @@ DATA = {".css", ".csv", ".jinja", ".js", ".json", ".yaml", ".yml"}
 CONVERT = {"Finding", "asdict", "from_json", "to_json", "json.dumps", "json.loads"}
 CONVERT |= {"model_dump", "model_dump_json", "model_validate", "model_validate_json"}
 CONVERT |= {"dump_json", "dump_python", "validate_json", "validate_python"}  # of a TypeAdapter
-ASIDE = {"null_controls", "planted", "scorer_trials", "controls", "masks"}  # see above
+ASIDE = {"null_controls", "planted", "null_control_trials", "controls", "masks"}  # see above
 ASIDE |= {"markdown", "terminal", "power"}
 UNTYPED = re.compile(r"\b(?:Mapping|dict)\[str, Any\]")
 

@@ -22,7 +22,7 @@ CEILINGS = {
     "layout": (12, 2050),
     "measures": (39, 8350),
     "models": (19, 4250),
-    "plugin": (15, 3250),
+    "plugin": (14, 3200),
     "references": (21, 2850),
     "outputs": (3, 300),
     "report": (31, 6250),

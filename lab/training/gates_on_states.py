@@ -126,7 +126,8 @@ def estimates(
     """
     with TemporaryDirectory() as cache:
         options = RunSettings(Path(cache), RunOptions(search=0), baseline=baseline.spec)
-        memory = Memory(baseline=baseline)
+        memory = Memory()
+        memory.once(("baseline", baseline.spec), lambda: baseline)
         for function, declared in audits_in(AUDITS).values():
             wanted = declared.name != without and (only is None or declared.name in only)
             if declared.severity is Severity.GATE and wanted:

@@ -278,19 +278,17 @@ def _planner_of_model(
     """Return a function that plans one model's sweeps under `prompts`: which scores are missing."""
     from rmaudit.distributed.missing_scores import Needs, Plan
     from rmaudit.runs.audit_case import RunSettings, opened
-    from rmaudit.runs.score_requests import Request
     from rmaudit.scores.score_store import store_at
 
     store = store_at(path_or_url(run.cache))
     how = RunOptions(device=run.device, dtype=run.dtype)
     options = RunSettings(store.local, how, own_words=own_words)
     model = opened(spec, options)
-    asked = [Request(spec, prompt, "sweep", sample=run.sample, seed=run.seed) for prompt in prompts]
 
     def made() -> Plan:
         needs = Needs(store, run.device)
-        for request in asked:
-            needs.ask(model, request)
+        for prompt in prompts:
+            needs.scores.sweep(model, prompt, sample=run.sample, seed=run.seed)
         return Plan(store, tuple(needs.found.values()), device=run.device)
 
     return made

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rmaudit.runs.score_requests import FORWARDS
+from rmaudit.runs.run_scores import FORWARDS
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
@@ -101,11 +101,11 @@ def _ids_of_answers(model: RewardModel, need: Need) -> int:
 
     request = need.request
     if request.kind == "texts":
-        return sum(map(len, ids_of_texts(model, request.texts)))
+        return sum(map(len, ids_of_texts(model, request.given["texts"])))
     if request.kind == "pairs" and need.work is not None:  # their prompts are left out
         column = "response" if "response" in need.work.rows else "text"
         return sum(map(len, ids_of_texts(model, need.work.rows[column].tolist())))
-    return need.answers * (request.settings.length if request.settings else 1)
+    return need.answers * (request.given["settings"].length if request.kind == "search" else 1)
 
 
 _UNITS = ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"))

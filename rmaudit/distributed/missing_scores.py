@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rmaudit.errors import RmauditError
-from rmaudit.runs.score_requests import Request, answer
+from rmaudit.runs.run_scores import Request, Scores
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Fields, Stored, key_of
 from rmaudit.scores.score_store import Make, Store
@@ -88,6 +88,11 @@ class Needs(Store):
         """Use the same files as `store`, the score store that this one stands in for."""
         super().__init__(self.store.files)
 
+    @property
+    def scores(self) -> Scores:
+        """Return what notes each question that is asked of it, and raises or answers as above."""
+        return Scores(self, self.device, on_request=self.on_request)
+
     def on_request(self, model: Scored, request: Request) -> None:
         """Remember and count a request; the scores looked up from now on belong to it."""
         self.requests += 1
@@ -99,9 +104,8 @@ class Needs(Store):
         Raises:
             RmauditError: the model cannot be had, or the request makes no sense.
         """
-        self.on_request(model, request)
         with suppress(NotMadeYet):
-            answer(request, model, self, self.device)
+            self.scores.again(model, request)
 
     def complete(self, work: Work) -> Stored:
         """Note the need for scores; return them if they are stored, else random numbers.
@@ -126,7 +130,7 @@ class Needs(Store):
         """Note the need for a search; return its stored result, or raise `NotMadeYet`."""
         del make, bar
         key = key_of(fields)
-        settings = self._asked[1].settings if self._asked else None
+        settings = self._asked[1].given.get("settings") if self._asked else None
         budget = settings.budget if settings else 0
         found = self.read(key)
         self._note(key, budget, 0 if found is not None else budget, None)

@@ -7,14 +7,19 @@ Their code is that of the rmaudit that is installed where they run, never sent.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from rmaudit.config.model_spec import Implicit, Judge, ModelSpec
 from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
 from rmaudit.errors import RmauditError
+from rmaudit.prompts import Prompt
+from rmaudit.runs.run_scores import Request, Scores
 from rmaudit.scores.score_cache_files import LocalFiles
 
 if TYPE_CHECKING:
@@ -88,7 +93,6 @@ class ScoreMaker:
 
         Weights load at the first score.
         """
-        from rmaudit.config.model_spec import ModelSpec
         from rmaudit.models.model_factory import Opening, opened
         from rmaudit.scores.score_store import Store
 
@@ -97,7 +101,7 @@ class ScoreMaker:
         try:
             if self.module:
                 importlib.import_module(self.module)
-            spec = ModelSpec(**self.entry)
+            spec = _spec_of_mapping(self.entry)
             self._model = opened(spec, Opening(self.store.local, self.device))
         except (RmauditError, ImportError) as error:
             return str(error)
@@ -114,12 +118,10 @@ class ScoreMaker:
         `asked` is the request and `key` the key of its scores. To finish (`start` None) is to join
         the shards, or to make a search.
         """
-        from rmaudit.runs.score_requests import answer
-
         try:
             need = self._need(asked, key)
             if need.work is None:
-                answer(need.request, need.model, self.store, self.device)
+                Scores(self.store, self.device).again(need.model, need.request)
             elif start is None:
                 self.store.complete(need.work)
             else:
@@ -135,7 +137,6 @@ class ScoreMaker:
         Shards of one request come in a row.
         """
         from rmaudit.distributed.missing_scores import Needs
-        from rmaudit.runs.score_requests import from_plain
 
         if self._model is None and (why := self.ready()):  # it was started again
             raise RmauditError(why)
@@ -149,3 +150,59 @@ class ScoreMaker:
             message = "its scores would have another key on this node; give all nodes the same "
             raise RmauditError(f"{message}rmaudit, files of the model, and reference data")
         return found[key]
+
+
+def plain(request: Request) -> dict[str, Any]:
+    """Convert a request to plain data (mappings, sequences, strings, numbers), for other hosts.
+
+    `from_plain` reads it. Of the run's own words it has what a sample can name: lexicons, and where
+    their files are.
+    """
+    given = dict(request.given)
+    for name in {"prompt", "settings"} & given.keys():
+        given[name] = asdict(given[name])
+    if (own := given.get("own_words")) is not None:
+        files = {name: (str(one.file), one.scale) for name, one in own.lexicons.items()}
+        given["own_words"] = {
+            "language": own.language,
+            "lexicons": files,
+            "instead": {**own.instead},
+        }
+    if (answers := given.get("answers")) is not None:
+        own = [name for name in ("prompt", "turns", "response") if name in answers]
+        given["answers"] = {name: answers[name].tolist() for name in own}
+    return {"kind": request.kind, "spec": asdict(request.spec), "given": given}
+
+
+def from_plain(data: Mapping[str, Any]) -> Request:
+    """Rebuild a request from the mapping that `plain` returned."""
+    import pandas as pd
+
+    from rmaudit.search.search_settings import Settings
+
+    made: dict[str, Callable[[Any], Any]] = {
+        "prompt": lambda of: Prompt(**of),
+        "settings": lambda of: Settings(**of),
+        "own_words": _own_words_of_mapping,
+        "answers": pd.DataFrame,
+    }
+    given = {name: made[name](of) if name in made else of for name, of in data["given"].items()}
+    return Request(data["kind"], _spec_of_mapping(data["spec"]), given)
+
+
+def _own_words_of_mapping(given: Mapping[str, Any]) -> OwnWords:
+    files = {
+        name: OwnLexicon(Path(file), scale) for name, (file, scale) in given["lexicons"].items()
+    }
+    return replace(OwnWords(**given), lexicons=files)
+
+
+def _spec_of_mapping(given: Mapping[str, Any]) -> ModelSpec:
+    """Rebuild a model's entry from a mapping, with its nested `Judge` and `Implicit`."""
+    judge, implicit = given["judge"], given["implicit"]
+    if judge is not None:
+        judge = Judge(**judge)
+    if implicit is not None:
+        reference = implicit["reference"]
+        implicit = Implicit(**{**implicit, "reference": reference and _spec_of_mapping(reference)})
+    return ModelSpec(**{**given, "judge": judge, "implicit": implicit})

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from rmaudit.config.scorer_functions import entry_of
-from rmaudit.distributed.ray_actors import FileServer, ScoreMaker
+from rmaudit.distributed.ray_actors import FileServer, ScoreMaker, plain
 from rmaudit.distributed.scoring_rounds import Made, Say, title
-from rmaudit.runs.score_requests import FORWARDS, plain
+from rmaudit.runs.run_scores import FORWARDS
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_store import Store
@@ -134,9 +134,6 @@ class Pool:
     def _queue(self, need: Need) -> None:
         work, queue = need.work, self.queues.setdefault(need.model.spec, deque())
         request = replace(need.request, spec=need.model.spec)  # as its options have made it
-        if work is not None and request.kind == "pairs":
-            rows = work.rows[["prompt", "turns", "text"]]
-            request = replace(request, pairs=tuple(map(tuple, rows.to_numpy().tolist())))
         asked = self.ray.put(plain(request))
         sharded = work is not None and request.kind not in FORWARDS  # which is one forward
         shards = self.store.missing(work) if work is not None and sharded else []

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmaudit.distributed.missing_scores import Need, Plan
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.runs.score_requests import FORWARDS, answer
+from rmaudit.runs.run_scores import FORWARDS, Scores
 
 if TYPE_CHECKING:
     from rmaudit.scores.score_store import Store
@@ -127,7 +127,7 @@ def _score_shards(
     if work is None:
         if own(task_of(need)):
             tried.add(task_of(need))
-            answer(need.request, need.model, plan.store, plan.device)
+            Scores(plan.store, plan.device).again(need.model, need.request)
             answers = need.answers
     else:
         missing = [which for which in plan.store.missing(work) if own(task_of(need, which))]

@@ -6,6 +6,7 @@ intervals are over words, each with all of its spellings.
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 
@@ -36,3 +37,15 @@ def spellings(frame: pd.DataFrame, words: pd.Index[str]) -> pd.DataFrame:
     places = words.get_indexer(pd.Index(word_of(kept["text"])))
     rows = kept.loc[places >= 0, ["text", "score"]].astype({"score": float})
     return rows.assign(place=places[places >= 0])
+
+
+def thinned(frame: pd.DataFrame, rows: int = 20_000) -> pd.DataFrame:
+    """Reduce a frame of tokens to about `rows`; all spellings of a word stay or go together.
+
+    Which words stay depends only on their spelling.
+    """
+    if len(frame) <= rows:
+        return frame
+    place = pd.util.hash_array(word_of(frame["text"]).to_numpy(dtype=object), categorize=True)
+    kept = place < np.uint64(rows / len(frame) * 2.0**64)
+    return frame[kept].reset_index(drop=True)

@@ -4,7 +4,7 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 The hooks are written, in the order in which pytest calls them, in `pytest_options`, `configuring`,
-`uncollected_audits`, `collection`, `run_audit`, `reporting_hooks` and `final_summary`.
+`collection`, `run_audit`, `reporting_hooks` and `final_summary`.
 
 The fixtures are those of `rmaudit.runs.fixture_registry`; `configuring` registers them.
 """
@@ -13,6 +13,7 @@ from rmaudit.plugin.collection import (
     pytest_collection_modifyitems,
     pytest_generate_tests,
     pytest_itemcollected,
+    pytest_make_collect_report,
 )
 from rmaudit.plugin.configuring import pytest_configure, pytest_unconfigure
 from rmaudit.plugin.final_summary import pytest_terminal_summary
@@ -29,7 +30,6 @@ from rmaudit.plugin.run_audit import (
     pytest_runtest_makereport,
     pytest_runtest_protocol,
 )
-from rmaudit.plugin.uncollected_audits import pytest_make_collect_report
 
 __all__ = [
     "pytest_addoption",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec, is_bundled
 from rmaudit.errors import SpecError
 from rmaudit.interrupts import raised_once, sigterm_raises
-from rmaudit.plugin.prompt_overrides import runs_of
 from rmaudit.plugin.pytest_options import (
     MODEL,
     OTHERS_MODEL,
@@ -25,10 +24,11 @@ from rmaudit.plugin.pytest_options import (
     refuse_cache,
     refuse_unwritable,
 )
-from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder
-from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
-from rmaudit.prompts import Prompt, label
+from rmaudit.plugin.run_plan import own_words_of, plan_of, refuse_no_pairs, report_folder, runs_of
+from rmaudit.plugin.uncollected_audits import bundled_audits
+from rmaudit.prompts import label
 from rmaudit.references.published_model_values import base_rate
+from rmaudit.runs.audit_case import Audited
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.scores.token_sample import checked_words
 from rmaudit.verdicts.audit_declaration import Declaration, declared
@@ -39,26 +39,23 @@ PLACE = pytest.StashKey[int]()  # of a test among all, in the order of their dec
 _FEW = 3  # files and tests that a line names
 
 
-@dataclass(frozen=True, slots=True)
-class Audited:
-    """What a test item audits: the declared audit, its model and its prompts."""
+@dataclass(slots=True)
+class Collected:
+    """What pytest collects, noted by the hooks of this module for `run_state`."""
 
-    declaration: Declaration
-    spec: ModelSpec
-    prompts: tuple[Prompt, ...]
+    items: list[pytest.Item] = field(default_factory=list)  # before any is dropped
+    expected: dict[str, set[tuple[str, str]]] = field(default_factory=dict)  # models, prompts
+    skipped: dict[Path, str] = field(default_factory=dict)  # why, by file or folder
 
-    @property
-    def prompt(self) -> str:
-        """Return the prompt's name, or the label of several prompts, as the finding shows it."""
-        return label(self.prompts)
+
+COLLECTED = pytest.StashKey[Collected]()
 
 
 def audited(item: pytest.Item) -> Audited | None:
     """Return the audit, model and prompts of a test item, or None for a test that is no audit."""
     if not isinstance(item, pytest.Function):
         return None
-    own_words = item.config.stash[SESSION].own_words
-    declaration = declared(item.function, own_words.prompts)
+    declaration = declared(item.function, own_words_of(item.config).prompts)
     if declaration is None or not hasattr(item, "callspec"):
         return None
     params: dict[str, Any] = item.callspec.params
@@ -66,19 +63,34 @@ def audited(item: pytest.Item) -> Audited | None:
     return Audited(declaration, spec, params["prompts"])
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Record why pytest skipped a whole file or folder."""
+    report = yield
+    path: Path | None = getattr(collector, "path", None)
+    if report.skipped and path is not None:
+        said = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = said.removeprefix("Skipped: ")
+        collector.config.stash[COLLECTED].skipped[path.resolve()] = reason
+    return report
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Note each test, and its place in the test files, before any plugin drops or shuffles some."""
-    session = item.config.stash[SESSION]
-    item.stash[PLACE] = len(session.collected)
-    session.collected.append(item)
+    items = item.config.stash[COLLECTED].items
+    item.stash[PLACE] = len(items)
+    items.append(item)
 
 
 def in_order(
     config: pytest.Config, items: Sequence[pytest.Item]
 ) -> list[tuple[pytest.Item, Audited]]:
     """Return the audits among `items`, sorted by model and then by place in the test files."""
-    names = [spec.name for spec in model_specs(config)]
-    audits = [(item, audit) for item in items if (audit := audited(item))]
+    if not (audits := [(item, audit) for item in items if (audit := audited(item))]):
+        return []
+    names = [spec.name for spec in plan_of(config).specs]
     return sorted(
         audits, key=lambda each: (names.index(each[1].spec.name), each[0].stash.get(PLACE, 0))
     )
@@ -86,7 +98,7 @@ def in_order(
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrize an audit over models and prompts (joint: all at once); refuse a wrong audit."""
-    own_words = metafunc.config.stash[SESSION].own_words
+    own_words = own_words_of(metafunc.config)
     try:
         declaration = declared(metafunc.function, own_words.prompts)
     except SpecError as error:
@@ -116,13 +128,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             f"{declaration.name}[{unsaid[0]}] in {declaration.bound.unit})"
         )
         raise pytest.UsageError(message)
-    specs = model_specs(metafunc.config)
+    specs = plan_of(metafunc.config).specs
     names = [spec.name for spec in specs]
     metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
     runs = runs_of(declaration, own_words)
     metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
     pairs = {(name, label(run)) for name in names for run in runs}
-    metafunc.config.stash[SESSION].plan.expected[metafunc.definition.nodeid] = pairs
+    metafunc.config.stash[COLLECTED].expected[metafunc.definition.nodeid] = pairs
 
 
 def rate(declaration: Declaration, prompt: str) -> str:
@@ -134,15 +146,10 @@ def rate(declaration: Declaration, prompt: str) -> str:
 @pytest.hookimpl(tryfirst=True)  # before -k and -m take audits away
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Stop on wrong input before anything is measured; keep each model on one xdist worker."""
-    if error := config.stash[SESSION].error:
+    if error := no_models(config):
         raise pytest.UsageError(error)
-    collected = config.stash[SESSION].collected  # and not `items`: a conftest.py may come before
-    audits = [(item, audit) for item in collected if (audit := audited(item))]
-    plan = config.stash[SESSION].plan
-    plan.collected = sum(not audit.declaration.figure for _, audit in audits)
-    if not audits:
+    if not (audits := all_audits(config)):
         return
-    plan.unseen = [*uncollected(config, collected, plan.skipped), *_dropped(config, audits)]
     worker = hasattr(config, "workerinput")
     handle_signals(config, raised_once() if worker else sigterm_raises())
     try:
@@ -166,13 +173,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(audit.spec.name))
 
 
-def _dropped(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]]) -> list[str]:
+def no_models(config: pytest.Config) -> str:
+    """Return why there are no models for the audits that were collected; "" if there are some."""
+    return plan_of(config).error if config.stash[COLLECTED].expected else ""
+
+
+def all_audits(config: pytest.Config) -> list[tuple[pytest.Item, Audited]]:
+    """Return all audits: of the tests that a hook is given, a conftest.py may have taken some."""
+    items = config.stash[COLLECTED].items
+    return [(item, audit) for item in items if (audit := audited(item))]
+
+
+def dropped(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]]) -> list[str]:
     """Return a sentence on models and prompts of audits that became no tests; [] if all did.
 
     A plugin or a conftest.py may drop single tests while they are made. A part of the tests that
     somebody asked for says so itself.
     """
-    missing = {test: {*pairs} for test, pairs in config.stash[SESSION].plan.expected.items()}
+    missing = {test: {*pairs} for test, pairs in config.stash[COLLECTED].expected.items()}
     for item, audit in audits:
         test = f"{item.parent.nodeid if item.parent else ''}::{getattr(item, 'originalname', '')}"
         missing.get(test, set()).discard((audit.spec.name, audit.prompt))
@@ -204,7 +222,7 @@ def _refuse_model_of_other_plugin(config: pytest.Config) -> None:
         *config.getini("addopts"),
     ]
     if any(str(arg) == MODEL or str(arg).startswith(f"{MODEL}=") for arg in given):
-        (spec, *_) = model_specs(config)
+        (spec, *_) = plan_of(config).specs
         message = (
             f"{MODEL} belongs to another plugin here, so rmaudit would audit {spec.name} and not "
             f"what it names; name the model to audit with {RM_MODEL}"
@@ -221,10 +239,9 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
     Raises:
         SpecError: the file names an audit that was not collected, or a prompt that one has not.
     """
-    registry = config.stash[SESSION].registry
+    registry, own_words = plan_of(config).registry, own_words_of(config)
     if registry is None or is_bundled(registry.path):
         return  # a file that the user did not write may know other audits than the user's
-    own_words = config.stash[SESSION].own_words
     here: dict[str, set[str]] = {}
     figures = {each.declaration.name for each in audits if each.declaration.figure}
     for audit in audits:

@@ -1,53 +1,51 @@
-"""Begin and end a run: create its `Session`, refuse wrong options, register further hooks."""
+"""Begin and end a run: make what is noted of it, refuse wrong options, register further hooks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
 import pytest
 
-from rmaudit.config.model_registry import ModelSpec, default_path, is_bundled
-from rmaudit.config.user_prompts_and_lists import OwnWords
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import held_back
-from rmaudit.plugin.collection import Audited, audited
-from rmaudit.plugin.prompt_overrides import words_of_run
-from rmaudit.plugin.pytest_fixtures import plugin_of_fixtures, terminal
+from rmaudit.plugin.collection import COLLECTED, Collected
+from rmaudit.plugin.pytest_fixtures import SETTINGS, plugin_of_fixtures, settings_of, terminal
 from rmaudit.plugin.pytest_options import options_of, planner_of, refuse_cache, refuse_unwritable
-from rmaudit.plugin.session import (
-    SESSION,
-    Session,
-    audit_options,
+from rmaudit.plugin.run_plan import (
     baseline_spec,
-    model_specs,
+    own_words_of,
+    plan_of,
     refuse_no_pairs,
     refuse_wrong,
-    registry_of,
     report_folder,
 )
+from rmaudit.plugin.run_state import (
+    MEMORY,
+    OUTCOME,
+    SELECTED,
+    RunOutcome,
+    SelectedAudits,
+    audits_with_a_sweep,
+)
 from rmaudit.report.safe_text import line, log
-from rmaudit.runs.audit_case import opened
+from rmaudit.runs.audit_case import Audited, Memory, opened
 from rmaudit.runs.run_options import OPTIONS, RunOptions
-
-_SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Create the run's `Session`, register fixtures and hooks, and check what options name."""
-    session = config.stash[SESSION] = Session()
+    """Note that nothing is known yet, register fixtures and hooks, check what options name."""
+    config.stash[COLLECTED], config.stash[SELECTED] = Collected(), SelectedAudits()
+    config.stash[MEMORY], config.stash[OUTCOME] = Memory(), RunOutcome()
     asked = options_of(config)
     config.pluginmanager.register(plugin_of_fixtures(), "rmaudit-fixtures")
     if asked.sample:
         config.pluginmanager.register(SampleHooks(), "rmaudit-sampling")
     if asked.on and not hasattr(config, "workerinput") and not planner_of(config):
         config.pluginmanager.register(RayHooks(), "rmaudit-ray-prefetch")
-    # A wrong models.yaml is an error where audits are collected: a suite without any needs none.
-    own = asked.registry or not is_bundled(default_path())
-    session.own_words = words_of_run(
-        asked.prompts, lambda: registry_of(config).words if own else OwnWords()
-    )
+    own_words_of(config)
     # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
     config.option.force_short_summary = True
     _refuse_contradictions(config, asked)
@@ -55,16 +53,13 @@ def pytest_configure(config: pytest.Config) -> None:
         refuse_unwritable("--rm-report", report_folder(config))
     if asked.cache:
         refuse_cache(config)
-    if asked.models or asked.registry:
-        model_specs(config)
-        if session.error:
-            raise pytest.UsageError(session.error)
+    if (asked.models or asked.registry) and (error := plan_of(config).error):
+        raise pytest.UsageError(error)
     baseline_spec(config)
     _refuse_files(asked)
     if asked.log:
         from rmaudit.report import experiment_trackers
 
-        session.log = asked.log
         refuse_wrong(partial(experiment_trackers.client, asked.log), "--rm-log: ")
 
 
@@ -92,48 +87,25 @@ def _refuse_files(asked: RunOptions) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Save the word stems that this run computed, for the next run."""
-    session = config.stash.get(SESSION, None)
-    if session is not None and session.options is not None:
+    if (settings := config.stash.get(SETTINGS, None)) is not None:
         from rmaudit.references import stem_cache
 
         with suppress(KeyboardInterrupt), held_back():  # the run is over
-            stem_cache.save_stems(session.options.cache, session.own_words.language)
+            stem_cache.save_stems(settings.cache, settings.own_words.language)
 
 
 class SampleHooks:
-    """Prepare the vocabulary sample of `--rm-sample` and print its size before scoring.
-
-    Before anything is scored, the words that the selected audits name are put together, and the
-    answers of all sweeps are counted.
-    """
-
-    @pytest.hookimpl(tryfirst=True)  # before the terminal asks what there is to say
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Collect the words that the selected audits name, so that the sample contains them."""
-        state = session.config.stash[SESSION]
-        words = (
-            word
-            for audit in _audits_with_a_sweep(session.items)
-            for word in audit.declaration.words
-        )
-        state.words = tuple(dict.fromkeys(words))
+    """Print the size of the vocabulary sample of `--rm-sample` before anything is scored."""
 
     def pytest_report_collectionfinish(
         self, config: pytest.Config, items: Sequence[pytest.Item]
     ) -> list[str]:
         """Return a line for each model: its prompts, answers per prompt, and share of the whole."""
-        audits = list(_audits_with_a_sweep(items))
+        audits = list(audits_with_a_sweep(items))
         if config.option.collectonly or not audits:
             return []
-        said = [_cost_of_sample(config, spec, audits) for spec in model_specs(config)]
+        said = [_cost_of_sample(config, spec, audits) for spec in plan_of(config).specs]
         return [log(line(f"rmaudit: sample: {each}")) for each in said if each]
-
-
-def _audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
-    for item in items:
-        audit = audited(item)
-        if audit and isinstance(item, pytest.Function) and _SWEEPS & {*item.fixturenames}:
-            yield audit
 
 
 def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
@@ -142,7 +114,7 @@ def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Aud
 
     own = [audit for audit in audits if audit.spec == spec]
     prompts = {prompt for audit in own for prompt in audit.prompts}
-    options = audit_options(config)
+    options = settings_of(config)
     try:
         model = opened(spec, options)
         # No sample is taken of published scores.
@@ -152,7 +124,7 @@ def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Aud
     asked = options.asked
     each = answers_in_sample(texts, asked.sample or 0, options.words, asked.seed, options.own_words)
     times = "prompt" if len(prompts) == 1 else "prompts"
-    whose = f"{spec.name}: " if len(model_specs(config)) > 1 else ""
+    whose = f"{spec.name}: " if len(plan_of(config).specs) > 1 else ""
     share = f"{each / max(len(texts), 1):.0%} of the whole".replace("%", " %")
     return f"{whose}{len(prompts)} {times} x {each:,} answers, {share}"
 

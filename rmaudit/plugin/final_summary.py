@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rmaudit.plugin.pytest_options import options_of, planner_of, store_of
-from rmaudit.plugin.reporting_hooks import ending, models_named, render
+from rmaudit.plugin.reporting_hooks import WATCH, models_named
 from rmaudit.plugin.run_audit import TOLD
-from rmaudit.plugin.session import SESSION, Session
+from rmaudit.plugin.run_outcome import ending, render
+from rmaudit.plugin.run_state import OUTCOME, RunOutcome
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
@@ -34,67 +35,72 @@ def pytest_terminal_summary(
     Failures that rmaudit prints are hidden from pytest's summary. With `-q` rmaudit prints one
     line; with `-v` a table of all findings comes first.
     """
-    state, told = config.stash[SESSION], terminalreporter
-    state.reports = {name: list(told.stats.get(name, ())) for name in ("failed", "error")}
+    outcome, told = config.stash[OUTCOME], terminalreporter
+    shown = {name: list(told.stats.get(name, ())) for name in ("failed", "error")}
+    config.stash[WATCH].shown.update(shown)
     # A broken checkpoint fails every audit with one sentence, which pytest prints once; for several
     # models, rmaudit's summary has a line for each. pytest's short summary counts and lists all.
-    for name, of in state.reports.items():
+    for name, of in shown.items():
         if of:
             told.stats[name] = [report for report in of if TOLD not in report.__dict__]
     yield
-    if state.verdict is not None:
+    if outcome.verdict is not None:
         brief = config.get_verbosity() < 0
         if brief:
-            _print_one_line(state, state.verdict, told)
+            _print_one_line(outcome, outcome.verdict, config, told)
         else:
-            _print_summary(state, state.verdict, config, told)
-        ended = ending(state, exitstatus, gate=options_of(config).gate)
-        if ended == pytest.ExitCode.OK and state.verdict.outcome is not Outcome.PASSES:
+            _print_summary(outcome, outcome.verdict, config, told)
+        ended = ending(outcome, exitstatus, gate=options_of(config).gate)
+        if ended == pytest.ExitCode.OK and outcome.verdict.outcome is not Outcome.PASSES:
             said = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
             told.write_line(said, yellow=True)
-        report = [f"report: {state.report}"] if state.report is not None else []
-        report += [state.undrawn] if state.undrawn else []
-        more = [] if brief else [*report, *state.logged]
-        for text in (*more, *state.unwritten, *state.warnings, *state.unlogged):
+        report = [f"report: {outcome.report}"] if outcome.report is not None else []
+        report += [outcome.undrawn] if outcome.undrawn else []
+        more = [] if brief else [*report, *outcome.logged]
+        for text in (*more, *outcome.unwritten, *outcome.warnings, *outcome.unlogged):
             told.write_line(log(line(text)))
-        state.undrawn = ""
+        outcome.undrawn = ""
     elif options_of(config).gate and planner_of(config) is None:
         told.write_line("rmaudit: --rm-gate: no audit was run, so nothing passes")
 
 
-def _print_one_line(state: Session, verdict: RunVerdict, told: pytest.TerminalReporter) -> None:
+def _print_one_line(
+    outcome: RunOutcome, verdict: RunVerdict, config: pytest.Config, told: pytest.TerminalReporter
+) -> None:
     from rmaudit.report.writers import terminal
 
-    brief = terminal.quiet(state.findings, verdict)
+    brief = terminal.quiet(outcome.findings, verdict)
     told.write(brief.text, **_markup(brief))
     told.flush()  # whatever becomes of the pages
-    render(state)
-    where = state.report or state.undrawn
+    render(config)
+    where = outcome.report or outcome.undrawn
     told.write_line(log(line(f"; {where}" if where else "")))
 
 
 def _print_summary(
-    state: Session, verdict: RunVerdict, config: pytest.Config, told: pytest.TerminalReporter
+    outcome: RunOutcome, verdict: RunVerdict, config: pytest.Config, told: pytest.TerminalReporter
 ) -> None:
     """Write the summary and what an interrupted run leaves in the cache; render the report."""
     from rmaudit.report.writers import terminal
 
-    found: list[AnyFinding] = [*state.findings, *state.figures]
+    found: list[AnyFinding] = [*outcome.findings, *outcome.figures]
     models = dict.fromkeys(each.model for each in found)
     told.write_sep("=", log(line("rmaudit: " + ", ".join(models)))[:_TITLE])
     if config.getoption("numprocesses", None) and not options_of(config).models:
         told.write_line(models_named(config))  # workers collect, and the header is silent
-    table = terminal.table(state.findings) if config.get_verbosity() else []
+    table = terminal.table(outcome.findings) if config.get_verbosity() else []
     screen = _screen_of_terminal(config)
-    summary = terminal.summary(state.findings, verdict, state.gaps, screen, figures=state.figures)
+    summary = terminal.summary(
+        outcome.findings, verdict, outcome.gaps, screen, figures=outcome.figures
+    )
     for each in (*table, *summary):
         told.write_line(each.text, **_markup(each))
-    for text in (*state.against, *([_kept_after_interrupt(config)] if state.stopped else [])):
+    for text in (*outcome.against, *([_kept_after_interrupt(config)] if outcome.stopped else [])):
         for each in screen.told(text):
             told.write_line(each.text)
     told.flush()
-    render(state)
-    if any(f.blocks and f.estimate for f in state.findings):
+    render(config)
+    if any(f.blocks and f.estimate for f in outcome.findings):
         told.write_line(f"accept a failure for a time: {_ACCEPT}")
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeights, ReferenceMissing
-from rmaudit.plugin.prompt_overrides import refusal
-from rmaudit.plugin.pytest_options import options_of, planner_of
-from rmaudit.plugin.session import SESSION, audit_options
+from rmaudit.plugin.pytest_options import CALLER, cache_folder, options_of, planner_of, store_of
+from rmaudit.plugin.run_plan import baseline_spec, own_words_of, refusal
+from rmaudit.plugin.run_state import MEMORY, SELECTED
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
-from rmaudit.runs.audit_case import SEARCHED, Case, opened, single
+from rmaudit.runs.audit_case import SEARCHED, Case, RunSettings, opened, single
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 
@@ -31,7 +31,29 @@ _WORDS = 5  # of either end of the first sweep
 _CLEAR, _UP, _RIGHT = "\r\x1b[K", "\x1b[A", "\x1b[{}C"  # what every terminal of today obeys
 _COSTLY = "it costs much and decides nothing; measure it too with --rm-all, or name its file"
 CASE = "_case"  # the fixture that all others are made of
+SETTINGS = pytest.StashKey[RunSettings]()
 _INAPPLICABLE = (NotAsked, NoBase, NotComparable, NotJudging, NoWeights)
+
+
+def settings_of(config: pytest.Config) -> RunSettings:
+    """Return the settings that all audits of this run share, made once they are collected."""
+    if SETTINGS not in config.stash:
+        from rmaudit.references import stem_cache  # which takes numpy
+
+        own_words, planner = own_words_of(config), planner_of(config)
+        stem_cache.load_stems(cache_folder(config), own_words.language)
+        store = store_of(config)
+        config.stash[SETTINGS] = RunSettings(
+            cache=cache_folder(config),
+            asked=options_of(config),
+            words=config.stash[SELECTED].words,
+            baseline=baseline_spec(config),
+            store=store,
+            own_words=own_words,
+            watched=partial(terminal, config),
+            on_request=planner.on_request if planner else None,
+        )
+    return config.stash[SETTINGS]
 
 
 def plugin_of_fixtures() -> ModuleType:
@@ -56,7 +78,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
     """
     spec, planner = _param(request), planner_of(request.config)
     with terminal(request.config):
-        model = (planner.opened if planner else opened)(spec, audit_options(request.config))
+        model = (planner.opened if planner else opened)(spec, settings_of(request.config))
     yield model
     if planner is None:
         model.close()
@@ -66,7 +88,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Prompt, ...]:
     """Return the prompts under audit (of a joint audit, all); skip an audit that does not apply."""
     asked: tuple[Prompt, ...] = _param(request)
-    own_words, declaration = request.config.stash[SESSION].own_words, _declaration(request)
+    own_words, declaration = own_words_of(request.config), _declaration(request)
     why = refusal(declaration, asked, own_words) or _left_out(request.node, declaration)
     with skip_if_missing():
         if why:
@@ -77,9 +99,8 @@ def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Promp
 
 def _declaration(request: pytest.FixtureRequest) -> Declaration:
     """Return the declaration of the audit that asks; `_param` has refused all other tests."""
-    return cast(
-        "Declaration", declared(request.function, request.config.stash[SESSION].own_words.prompts)
-    )
+    own = own_words_of(request.config).prompts
+    return cast("Declaration", declared(request.function, own))
 
 
 def _left_out(item: pytest.Item, declaration: Declaration) -> str:
@@ -137,9 +158,8 @@ def case(
         joint=declaration.joint,
         words=declaration.words,
         pairs=declaration.pairs,
-        options=audit_options(request.config),
-        memory=request.config.stash[SESSION].memory,
-        watched=partial(terminal, request.config),
+        options=settings_of(request.config),
+        memory=request.config.stash[MEMORY],
         on_sweep=partial(_print_first_words, request.node),
     )
     with made.after:
@@ -149,15 +169,18 @@ def case(
 def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
     """Print the best and worst tokens of `sweep` if it is the run's first; nothing with -q."""
     config = item.config
-    state, reporter = config.stash[SESSION], config.pluginmanager.getplugin("terminalreporter")
-    if state.shown_first or planner_of(config) is not None or config.get_verbosity() < 0:
+    caller, reporter = (
+        config.stash.get(CALLER, None),
+        config.pluginmanager.getplugin("terminalreporter"),
+    )
+    first = len(config.stash[MEMORY].sweeps) == 1
+    if not first or planner_of(config) is not None or config.get_verbosity() < 0:
         return
-    state.shown_first = True
     from rmaudit.scores.sweep_notebook_views import in_lines
 
     lines = in_lines(sweep.model, sweep.prompt.name, sweep.top(_WORDS), sweep.bottom(_WORDS))
-    if state.progress is not None:
-        state.progress.writelines(f"{log(each)}\n" for each in lines)
+    if caller is not None:
+        caller.progress.writelines(f"{log(each)}\n" for each in lines)
     elif reporter is not None:  # a worker of xdist has none
         capture = config.pluginmanager.getplugin("capturemanager")
         with capture.global_and_fixture_disabled() if capture else nullcontext():
@@ -215,16 +238,16 @@ def terminal(config: pytest.Config) -> Iterator[None]:
     pytest's own; afterwards the cursor returns to where pytest left it, so that the file's name and
     the results so far stay. (`ensure_newline` would print the name again each time.)
     """
-    capture, stream = (
+    capture, caller = (
         config.pluginmanager.getplugin("capturemanager"),
-        config.stash[SESSION].progress,
+        config.stash.get(CALLER, None),
     )
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if capture is None:
         yield
         return
-    if stream is not None:
-        with capture.global_and_fixture_disabled(), redirect_stderr(stream):
+    if caller is not None:
+        with capture.global_and_fixture_disabled(), redirect_stderr(caller.progress):
             yield
         return
     writer = config.get_terminal_writer()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 import pytest
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from rmaudit.config.model_registry import ModelSpec
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.runs.audit_case import RunSettings
-    from rmaudit.runs.score_requests import Request
+    from rmaudit.runs.run_scores import Request
     from rmaudit.scores.score_store import Store
 
 MODEL, RM_MODEL = "--model", OPTIONS["models"].pytest
@@ -28,6 +29,17 @@ OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`
 _OPTIONS = pytest.StashKey[RunOptions]()
 STORE = pytest.StashKey["Store"]()
 PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A program that runs pytest in its own process, by `rmaudit.run`."""
+
+    progress: TextIO  # where progress goes, as pytest's terminal is not shown
+    pages: bool  # whether the report's pages are written
+
+
+CALLER = pytest.StashKey[Caller]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -23,22 +23,22 @@ from rmaudit.errors import (
     NotAsked,
     RmauditError,
 )
-from rmaudit.plugin.collection import Audited, audited, rate
-from rmaudit.plugin.prompt_overrides import asked_instead, comparable
-from rmaudit.plugin.pytest_fixtures import case_of, not_asked, skip_if_missing
+from rmaudit.plugin.collection import audited, rate
+from rmaudit.plugin.pytest_fixtures import case_of, not_asked, settings_of, skip_if_missing
 from rmaudit.plugin.pytest_options import options_of, planner_of
-from rmaudit.plugin.run_null_controls import controls
-from rmaudit.plugin.session import (
-    SESSION,
-    exit_code,
+from rmaudit.plugin.run_plan import (
+    asked_instead,
+    comparable,
     model_option_value,
-    model_specs,
-    policy_of,
+    own_words_of,
+    plan_of,
 )
+from rmaudit.plugin.run_state import MEMORY, OUTCOME, loads_base
 from rmaudit.references import References
 from rmaudit.references.published_model_values import band
 from rmaudit.report.json_codec import encode
 from rmaudit.report.safe_text import line, log
+from rmaudit.runs.audit_case import Audited
 from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Effect, Estimate, Verdict
 from rmaudit.verdicts.evidence import recorded
@@ -53,6 +53,7 @@ PROPERTY = "rmaudit."  # what the names of JUnit's properties begin with
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
 TOLD = "rmaudit_told"  # marks a report whose text stands elsewhere: see `final_summary`
 FINDING = pytest.StashKey[AnyFinding]()
+_FAULTS = pytest.StashKey[dict[str, str]]()  # each with the first finding that has it
 _MAKE_ONE = "make one with rmaudit.mean(values, unit=...), which adds the 95 % interval"
 
 
@@ -78,7 +79,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) -> Estimate:
     """Run the audit's function; return its estimate, with the caveats of its scores."""
     __tracebackhide__ = True
-    case, own_words = case_of(item), item.config.stash[SESSION].own_words
+    case, own_words = case_of(item), own_words_of(item.config)
     with skip_if_missing():
         try:
             estimate = item.obj(**given)
@@ -120,21 +121,31 @@ def _finding(
     Of an audit without a bound it is a figure, which is not judged.
     """
     from rmaudit.models.model_factory import weights_hash
+    from rmaudit.runs.null_control_trials import controls
 
     model = cast("Scored | None", item.funcargs.get("reward_model"))
     case, claim = case_of(item), _claim(item, audit, weights_hash(model) if model else "")
     sweeps = tuple(dict.fromkeys(case.keys)) if case else ()
     if audit.declaration.figure:
         return Figure.of(claim, estimate, sweeps=sweeps)
-    same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
+    plan = plan_of(item.config)
+    same = comparable(audit.declaration, audit.prompts, plan.own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
     return measured(
         claim,
         estimate,
-        policy_of(item.config),
-        item.config.stash[SESSION].today,
+        plan.policy,
+        plan.today,
         sweeps=sweeps,
-        controls=controls(item, audit, given),
+        controls=controls(
+            item.obj,
+            audit,
+            given,
+            case=case,
+            settings=settings_of(item.config),
+            memory=item.config.stash[MEMORY],
+            load_base=loads_base(item),
+        ),
         band=Band(published.models, published.on) if published else None,
     )
 
@@ -142,7 +153,7 @@ def _finding(
 def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
     """Return what the audit claims of the model: the statement to test, its bound and base rate."""
     said = rate(audit.declaration, audit.prompt)
-    if not comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words):
+    if not comparable(audit.declaration, audit.prompts, own_words_of(item.config)):
         said = "not known: of other models it is known under the audit's own prompts and words"
     stated = replace(audit.declaration, base_rate=said)
     return stated.claimed(
@@ -171,7 +182,7 @@ def _test_id_in_run_folder(item: pytest.Item) -> str:
 def _repeating_command(item: pytest.Item, audit: Audited) -> str:
     """Return the command that runs one audit again with the same numbers and verdict."""
     config = item.config
-    model = model_option_value(audit.spec, config.stash[SESSION].registry)
+    model = model_option_value(audit.spec, plan_of(config).registry)
     options = replace(options_of(config).deciding("scores", "findings"), models=(model,))
     words = options.words(lambda option: option.pytest)
     return shlex.join(["pytest", _test_id_in_run_folder(item), *words])
@@ -200,10 +211,10 @@ def _raise_outcome(finding: Finding) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
     """Run a test with the stemmer of the run's language; Ctrl-C in an audit prints no traceback."""
     try:
-        with stemming(item.config.stash[SESSION].own_words.language):
+        with stemming(own_words_of(item.config).language):
             return (yield)
     except KeyboardInterrupt as error:
-        item.config.stash[SESSION].stopped = exit_code(error)
+        item.config.stash[OUTCOME].stopping(error)
         if audited(item) is None or planner_of(item.config) or item.config.getoption("fulltrace"):
             raise
         raise pytest.exit.Exception("interrupted", pytest.ExitCode.INTERRUPTED) from None
@@ -216,7 +227,7 @@ def unmeasured_finding(
     claim = _claim(item, audit)
     if audit.declaration.figure:
         return Figure.of(claim, reason=why)
-    return unmeasured(claim, why, policy_of(item.config), verdict)
+    return unmeasured(claim, why, plan_of(item.config).policy, verdict)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -268,9 +279,9 @@ def _put_finding_into_report(
     told = _told_by_its_text(item, call)
     if report.failed and call.excinfo is not None and finding is not None and told:
         fault = str(call.excinfo.value)
-        first = item.config.stash[SESSION].told.setdefault(fault, finding.name)
+        first = item.config.stash.setdefault(_FAULTS, {}).setdefault(fault, finding.name)
         report.longrepr = log(fault if first == finding.name else f"the same fault as {first}")
-        several = len(model_specs(item.config)) > 1 and finding.estimate is not None
+        several = len(plan_of(item.config).specs) > 1 and finding.estimate is not None
         if several or first != finding.name:
             report.__dict__[TOLD] = True
     elif isinstance(report.longrepr, tuple):  # where it was skipped, and why

@@ -24,7 +24,8 @@ from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.interrupts import TERMINATED, Terminated
-from rmaudit.plugin.session import SESSION, Session
+from rmaudit.plugin.pytest_options import CALLER, Caller
+from rmaudit.plugin.run_state import OUTCOME, RunOutcome
 from rmaudit.plugin.uncollected_audits import bundled_audits
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
@@ -208,27 +209,28 @@ def _prompt_as_mapping(prompt: Prompt) -> dict[str, Any]:
 
 def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -> AuditRun:
     """Run pytest in this process without output, and return the results; raise if no audit ran."""
-    ended, told = _Ended(pages=pages), io.StringIO()
+    ended, told = _Ended(Caller(sys.stderr, pages)), io.StringIO()
     with (
         unloading_test_modules(),
         contextlib.redirect_stdout(told),
         contextlib.redirect_stderr(told),
     ):
         code = pytest.main(list(arguments), plugins=[ended])
-    stopped = ended.state.stopped if ended.state is not None else 0
-    if stopped == TERMINATED:  # whoever sent it wants more to end than the audits
+    outcome = ended.outcome
+    if outcome.stopped == TERMINATED:  # whoever sent it wants more to end than the audits
         raise Terminated
-    if stopped and ended.results is None:
+    if outcome.stopped and outcome.results is None:
         raise KeyboardInterrupt
-    if ended.results is None:
+    if outcome.results is None:
         said = [line for line in told.getvalue().splitlines() if line.strip()]
         if code == pytest.ExitCode.USAGE_ERROR and said:
             raise SpecError(said[-1].removeprefix("ERROR: "))
         raise RmauditError("\n".join(["the audits did not run; pytest says:", *said]))
-    for why in ended.state.unlogged if ended.state else ():
+    for why in outcome.unlogged:
         warnings.warn(why.removeprefix("warning: "), stacklevel=3)
-    page = ended.folder / "index.html" if report is not None and ended.folder else None
-    return AuditRun(ended.results, report, page if page and page.is_file() else None)
+    results, folder = outcome.results
+    page = folder / "index.html" if report is not None else None
+    return AuditRun(results, report, page if page and page.is_file() else None)
 
 
 @contextlib.contextmanager
@@ -251,28 +253,15 @@ def unloading_test_modules() -> Iterator[None]:
 
 
 class _Ended:
-    """Pytest plugin that keeps the results when a run ends; without `pages`, none are rendered."""
+    """Pytest plugin that tells the run who called it, and takes what came of it."""
 
-    def __init__(self, *, pages: bool) -> None:
-        self.results: Results | None = None
-        self.folder: Path | None = None
-        self.state: Session | None = None
-        self.pages, self.progress = pages, sys.stderr
+    def __init__(self, caller: Caller) -> None:
+        self.caller, self.outcome = caller, RunOutcome()
 
-    @pytest.hookimpl(trylast=True)  # the run's state is made by then
+    @pytest.hookimpl(trylast=True)  # the outcome is made by then
     def pytest_configure(self, config: pytest.Config) -> None:
         """Show progress on the stderr of the caller, although pytest's output is not shown."""
-        self.state = config.stash[SESSION]
-        self.state.progress = self.progress
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Keep the results, which are written by now; without `pages`, no page is rendered."""
-        state = session.config.stash.get(SESSION, None)
-        if state is None or state.results is None:
-            return
-        self.results, self.folder = state.results
-        if not self.pages:
-            state.results = None
+        config.stash[CALLER], self.outcome = self.caller, config.stash[OUTCOME]
 
 
 @contextlib.contextmanager

@@ -25,10 +25,10 @@ from rmaudit.plugin.collection import audited
 from rmaudit.plugin.pytest_fixtures import case_of
 from rmaudit.plugin.pytest_options import PLANNER
 from rmaudit.plugin.run_from_python import unloading_test_modules
-from rmaudit.plugin.run_null_controls import asks_base
-from rmaudit.runs.audit_case import Case, opened
+from rmaudit.plugin.run_state import loads_base
+from rmaudit.runs.audit_case import Audited, Case, opened
 from rmaudit.runs.fixture_registry import FIXTURES
-from rmaudit.runs.score_requests import Request
+from rmaudit.runs.run_scores import Request
 
 if TYPE_CHECKING:
     from rmaudit.config.model_registry import ModelSpec
@@ -121,10 +121,10 @@ class Planner:
             self.unknown.append(item.name)
         elif any(name not in FIXTURES or FIXTURES[name].asks for name in names):
             self._record_requests(item, given, case)
-        if asks_base(item, audit, case):
+        if _asks_base(item, audit, case):
             for prompt in case.prompts:
                 with contextlib.suppress(RmauditError):  # then there is no such null control
-                    self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
+                    self.needs.scores.base(case.model, prompt)
 
     def _record_requests(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
         """Run the audit to record its requests; if scores are missing, run again on random ones."""
@@ -157,6 +157,14 @@ class Planner:
             needs.found, needs.turn, needs.patience = {**there, **asked}, 0, None
         if not needs.cut and all(need.settled for need in asked.values()):
             known[item.nodeid] = [(need.model, need.request) for need in asked.values()]
+
+
+def _asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
+    """Return whether a null control of the audit will need the base model's log-probabilities."""
+    from rmaudit.runs.null_controls import BASE
+
+    named = BASE in audit.declaration.stops and case.model.spec.base is not None
+    return named and not case.options.asked.recorded and loads_base(item)
 
 
 def _run_for_requests(item: pytest.Function, given: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
 from functools import cache
@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from rmaudit.config.paths_and_atomic_writes import bundled
-from rmaudit.plugin.session import SESSION
 from rmaudit.verdicts.audit_declaration import audit, is_audit
 
 _KEYWORDS = set(inspect.signature(audit).parameters)
@@ -112,20 +111,6 @@ def _own_decorators(
                     of_ours = (e for e in above if not ast.unparse(e).startswith("pytest."))
                     own |= set(map(_name_of, of_ours))
     return own - {""}
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Record why pytest skipped a whole file or folder."""
-    report = yield
-    path: Path | None = getattr(collector, "path", None)
-    if report.skipped and path is not None:
-        said = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        reason = said.removeprefix("Skipped: ")
-        collector.config.stash[SESSION].plan.skipped[path.resolve()] = reason
-    return report
 
 
 def uncollected(

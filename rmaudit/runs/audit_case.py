@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import SpecError
-from rmaudit.prompts import Prompt
+from rmaudit.prompts import Prompt, label
 from rmaudit.runs.run_options import RunOptions
-from rmaudit.runs.score_requests import Request, answer
+from rmaudit.runs.run_scores import Request, Scores
+from rmaudit.verdicts.audit_declaration import Declaration
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rmaudit.models.model_interfaces import Scored
-    from rmaudit.scores.changed_answers import Probes
-    from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.score_store import Store
     from rmaudit.scores.sweep import Sweep
 
+_Made = TypeVar("_Made")
 SEARCHED = RunOptions().search  # sequences that a search scores, unless a run says otherwise
 
 
@@ -34,7 +32,8 @@ class RunSettings:
     `cache` is the folder of scores, searches and built models, `words` what all audits of the run
     name and a sample of the vocabulary has beside its ids, `baseline` the model to compare with.
     Scores are kept in `store`, or else in `cache`. `own_words` are the run's prompts, lexicons and
-    language. `on_request` is told what an audit asks of a model, before it is answered.
+    language. `watched` is a context in which progress may be shown. `on_request` is told what an
+    audit asks of a model, before it is answered.
     """
 
     cache: Path
@@ -43,32 +42,42 @@ class RunSettings:
     baseline: ModelSpec | None = None
     store: Store | None = None
     own_words: OwnWords = field(default_factory=OwnWords)
-    on_request: Callable[[Scored, Request], None] = lambda *_: None
+    watched: Callable[[], AbstractContextManager[None]] = nullcontext
+    on_request: Callable[[Scored, Request], None] | None = None
 
     @property
-    def kept(self) -> Path | Store:
-        """Return the store of scores, or the cache folder if there is none."""
-        return self.store or self.cache
+    def scores(self) -> Scores:
+        """Return what answers the questions of audits: from the store, or by scoring."""
+        return Scores(self.store or self.cache, self.asked.device, self.watched, self.on_request)
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What a test item audits: the declared audit, its model and its prompts."""
+
+    declaration: Declaration
+    spec: ModelSpec
+    prompts: tuple[Prompt, ...]
+
+    @property
+    def prompt(self) -> str:
+        """Return the prompt's name, or the label of several prompts, as the finding shows it."""
+        return label(self.prompts)
 
 
 @dataclass(slots=True)
 class Memory:
-    """Data that the audits of a run share and make only once, such as sweeps and opened models.
-
-    The ledger is as it was before any search of the run.
-
-    `probes` and `conduct` are by the model's entry and the file of the run's pairs; `policies`, of
-    a file of log-probabilities, by the entry and the prompts.
-    """
+    """Data that the audits of a run share and make only once: sweeps, and whatever `once` makes."""
 
     sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
-    ledger: pd.DataFrame | None = None
-    baseline: Scored | None = None
-    probes: dict[tuple[ModelSpec, Path | None], Probes] = field(default_factory=dict)
-    conduct: dict[tuple[ModelSpec, Path | None], Pairs] = field(default_factory=dict)
-    policies: dict[tuple[ModelSpec, tuple[Prompt, ...]], dict[str, pd.Series[float]]] = field(
-        default_factory=dict
-    )
+    made: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, place: Hashable, make: Callable[[], _Made]) -> _Made:
+        """Return what `make` returns; at the same `place` it is called once a run."""
+        if place not in self.made:
+            self.made[place] = make()
+        found: _Made = self.made[place]
+        return found
 
 
 @dataclass(slots=True)
@@ -79,7 +88,6 @@ class Case:
         audit: the name of the audit's function.
         words: the words that a sample of the vocabulary must have for this audit.
         pairs: the file of pairs that the audit declares, "" without one.
-        watched: a context in which progress may be shown.
         on_sweep: told each sweep of the run when it is there, before any audit has it.
         keys: the keys of the stored scores that were handed out, in order.
         caveats: sentences about what was handed out, in order.
@@ -94,7 +102,6 @@ class Case:
     words: tuple[str, ...]
     options: RunSettings
     memory: Memory
-    watched: Callable[[], AbstractContextManager[None]] = nullcontext
     on_sweep: Callable[[Sweep], None] = lambda _: None
     keys: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
@@ -107,19 +114,11 @@ class Case:
         """Return the audit's only prompt; raise `SpecError` for an audit joint over prompts."""
         return single(self.prompts, self.audit, joint=self.joint)
 
-    def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
-        """Report a request to the run (`on_request`); return its scores, stored or new ones."""
-        self.options.on_request(model, request)
-        with self.watched():
-            return answer(request, model, self.options.kept, self.options.asked.device)
-
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
         """Return a model's sweep (each token's reward) under a prompt; add its caveats to the case.
 
-        A model is scored once in a run under each prompt.
-
-        All audits share one sample, which has the words that any of them names; this audit is given
-        the drawn tokens and those of its own words.
+        A model is scored once in a run under each prompt. All audits share one sample, which has
+        the words that any of them names; this audit is given the drawn tokens and its own words'.
 
         Raises:
             RmauditError: it cannot be made, or is not recorded.
@@ -131,10 +130,9 @@ class Case:
         words = installed_entries((*self.options.words, *self.words), own) if sample else ()
         place = (model.spec, prompt, words)
         if place not in known:
-            asked = Request(
-                model.spec, prompt, "sweep", sample=sample, seed=seed, words=words, own_words=own
+            known[place] = self.options.scores.sweep(
+                model, prompt, sample=sample, seed=seed, words=words, own_words=own
             )
-            known[place] = self.ask(model, asked)
             self.on_sweep(known[place])
         found = known[place].naming(self.words, own) if sample else known[place]
         self.caveats.extend(found.caveats)

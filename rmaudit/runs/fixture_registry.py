@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import NotAsked
 from rmaudit.prompts import Prompt, label
@@ -19,7 +19,6 @@ from rmaudit.references import References
 from rmaudit.runs import synthetic_scorer_fixtures as for_scorer
 from rmaudit.runs import whole_answer_fixtures as for_answers
 from rmaudit.runs.audit_case import SEARCHED, Case, opened
-from rmaudit.runs.score_requests import Request
 from rmaudit.runs.synthetic_scorer_fixtures import Trial, as_given
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.models.model_interfaces import Scored
-    from rmaudit.scores.first_token_logprobs import Logprobs
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.text_rewards import Rewards, TextScores
     from rmaudit.search.cached_search import Searches, SearchResult
@@ -57,14 +55,13 @@ def rewards(case: Case) -> Rewards:
     from rmaudit.scores.text_rewards import Rewards, scorable_texts
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
-        asked = Request(case.model.spec, prompt, "texts", texts=tuple(texts))
-        scored: TextScores = case.ask(case.model, asked)
+        scored = case.options.scores.texts(case.model, prompt, tuple(texts))
         case.keys.append(scored.key)
         case.caveats.extend(scored.caveats)
         return scored
 
     def known(texts: Sequence[str], prompt: Prompt) -> list[str]:
-        return scorable_texts(case.model, prompt, texts, cache=case.options.kept)
+        return scorable_texts(case.model, prompt, texts, cache=case.options.scores.kept)
 
     return Rewards(case.prompts, score, known)
 
@@ -74,7 +71,7 @@ def base_logprobs(case: Case) -> pd.Series[float]:
 
     Skips the audit where models.yaml names no base, or with `--rm-recorded`.
     """
-    found: Logprobs = case.ask(case.model, Request(case.model.spec, case.prompt, "base"))
+    found = case.options.scores.base(case.model, case.prompt)
     case.keys.append(found.key)
     return found.by_id
 
@@ -88,18 +85,18 @@ def policies(case: Case) -> dict[str, pd.Series[float]]:
     """
     from rmaudit.scores.first_token_logprobs import is_file, policy_in
 
-    spec = case.model.spec
-    kind: Literal["policy", "base"] = "policy" if spec.policy else "base"
+    spec, scores = case.model.spec, case.options.scores
     if spec.policy:
         case.caveats.append(f"The policy is {spec.policy}.")
     if spec.policy and is_file(spec.policy):
-        place, known = (spec, case.prompts), case.memory.policies
-        if place not in known:
-            model = case.model.with_weights("its tokens are matched with those of a policy's file")
-            known[place] = policy_in(Path(spec.policy), case.prompts, model.vocabulary())
-        return known[place]
-    asked = [(prompt, Request(spec, prompt, kind)) for prompt in case.prompts]
-    found: dict[str, Logprobs] = {prompt.name: case.ask(case.model, own) for prompt, own in asked}
+        file = Path(spec.policy)
+        model = case.model.with_weights("its tokens are matched with those of a policy's file")
+        return case.memory.once(
+            ("policy", spec, case.prompts),
+            lambda: policy_in(file, case.prompts, model.vocabulary()),
+        )
+    logprobs = scores.policy if spec.policy else scores.base
+    found = {prompt.name: logprobs(case.model, prompt) for prompt in case.prompts}
     case.keys.extend(each.key for each in found.values())
     return {name: each.by_id for name, each in found.items()}
 
@@ -123,15 +120,18 @@ def rng(case: Case) -> np.random.Generator:
 
 def baseline_model(case: Case) -> Scored:
     """Return the model of `--rm-baseline`; without the option the audit is skipped."""
-    spec, memory = case.options.baseline, case.memory
+    spec = case.options.baseline
     if spec is None:
         raise NotAsked("no model to compare with; name one with --rm-baseline NAME")
-    if memory.baseline is None:
-        with case.watched():
-            memory.baseline = opened(spec, case.options)
+
+    def make() -> Scored:
+        with case.options.watched():
+            return opened(spec, case.options)
+
+    model = case.memory.once(("baseline", spec), make)
     # It is not to stay in memory next to the audited model; it loads again when it is asked.
-    case.after.callback(memory.baseline.close)
-    return memory.baseline
+    case.after.callback(model.close)
+    return model
 
 
 def baseline(case: Case) -> Sweep:
@@ -164,8 +164,7 @@ def searches(case: Case) -> Searches:
     def find(direction: Direction, prompt: Prompt) -> SearchResult:
         plain = Settings(direction=direction, budget=budget, seed=seed)
         settings = shortlisted(model, case.sweep(model, prompt).frame, plain)
-        asked = Request(model.spec, prompt, "search", settings=settings)
-        found: SearchResult = case.ask(model, asked)
+        found = case.options.scores.search(model, prompt, settings)
         strings.remember(case.options.cache, found, model)
         case.keys.append(found.key)
         case.caveats.append(caveat(found))
@@ -196,9 +195,7 @@ def _whole_ledger(case: Case) -> pd.DataFrame:
     """Return the ledger (strings that searches found), read once, before this run's searches."""
     from rmaudit.search.exploit_strings import ledger as read
 
-    if case.memory.ledger is None:
-        case.memory.ledger = read(case.options.cache)
-    return case.memory.ledger
+    return case.memory.once("ledger", lambda: read(case.options.cache))
 
 
 @dataclass(frozen=True, slots=True)

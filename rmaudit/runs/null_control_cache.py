@@ -1,14 +1,8 @@
 """Cache the results of null controls, so that a repeated run does not measure them again.
 
-A null control depends on the audit (its declaration and code), the prompts, the vocabulary, the
-seed, the references that the model may be judged by, and rmaudit's own code. Some audits are also
-given what is the model's own: a policy's probabilities, strings that were found. All of it is in
-the key (`json_cache`). Nothing is cached of an audit that is given more than that. A control that
-could not be tried is left out, and the others are cached.
-
-Only what the audits that come with rmaudit are given is known so well: their files import rmaudit
-alone, whose own files are in `json_cache.code`. Null controls of other audits are measured in each
-run.
+All that decides a result is in the key (`fields_of`). Nothing is cached of an audit that is given
+more than that, or that does not come with rmaudit: bundled files import rmaudit alone, whose own
+files are in `json_cache.code`. A control that could not be tried is left out.
 """
 
 from __future__ import annotations
@@ -17,6 +11,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,7 +19,6 @@ from typing import Any
 from rmaudit import json_cache
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.errors import RmauditError
-from rmaudit.models.recorded_model import Recorded
 from rmaudit.references import References
 from rmaudit.runs.audit_case import Case
 from rmaudit.scores import imported_scores
@@ -35,7 +29,6 @@ from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Control
 
 KIND = "nulls"
-_LEFT_OUT = {Verdict.SKIPPED}  # it may be there the next time
 Given = Mapping[str, Any]
 Fields = dict[str, str]
 
@@ -85,7 +78,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
     rows = [
         (name, str(c.verdict), c.stops, c.value, c.low, c.high, c.reason, c.parts)
         for name, c in found.items()
-        if c.verdict not in _LEFT_OUT
+        if c.verdict is not Verdict.SKIPPED  # it may be there the next time
     ]
     json_cache.write(cache, KIND, fields, rows)
 
@@ -95,7 +88,12 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":
-        return _digest_of_recorded_tables(case.model, case) if case.model.takes == "nothing" else ""
+        if case.model.takes != "nothing":
+            return ""
+        with suppress(RmauditError):  # a published table is missing
+            store = store_at(case.options.scores.kept)
+            return imported_scores.digest(case.model, case.prompts, store=store)
+        return None
     if name == "references":
         salt = repr(case.model.spec.trained_on)
         return f"{salt} {value.own_words.key}" if type(value) is References else None
@@ -108,14 +106,6 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
     if name == "conduct":
         return checksum(value.frame.drop(columns="reward"))
     return None
-
-
-def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
-    """Return the hashes of a model's published tables under the prompts; None if one is missing."""
-    try:
-        return imported_scores.digest(model, case.prompts, store=store_at(case.options.kept))
-    except RmauditError:
-        return None
 
 
 def _code_of_bundled(function: Callable[..., Any]) -> str:

@@ -154,15 +154,10 @@ def checked_stops(names: Iterable[str], where: str = "") -> tuple[str, ...]:
     Raises:
         SpecError: one is no null control.
     """
-    found = tuple(names)
-    for name in found:
+    for name in (found := tuple(names)):
         if name not in NAMES:
-            known = ", ".join(NAMES)
-            message = (
-                f"{where}`stops` names {name!r}, which is no null control;{nearest(name, NAMES)} "
-                "known: "
-            )
-            raise SpecError(message + known)
+            message = f"{where}`stops` names {name!r}, which is no null control;"
+            raise SpecError(f"{message}{nearest(name, NAMES)} known: {', '.join(NAMES)}")
     return found
 
 

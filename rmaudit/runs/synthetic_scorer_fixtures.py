@@ -1,7 +1,4 @@
-"""Fixtures for audits of synthetic scorers: each function makes one from a `Trial`.
-
-The registry of fixtures (`rmaudit.runs.fixture_registry`) names them.
-"""
+"""Fixtures for audits of synthetic scorers: each function makes one from a `Trial`."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,13 +14,10 @@ from rmaudit.errors import NotAsked, NotJudging
 from rmaudit.layout.verdict_words import rewordings
 from rmaudit.prompts import CUSTOM, Prompt
 from rmaudit.runs.audit_case import Case, opened
-from rmaudit.runs.score_requests import Request
-from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial, as_given
+from rmaudit.runs.synthetic_scorer_fixtures import Trial, as_given
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.answer_files import Answered, Samples
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 
 _Made = TypeVar("_Made", bound="Answered | Probes")
 _Answers = TypeVar("_Answers", bound="Answered")
-_OWN = Prompt("pairs", "each pair's own prompt", 0)  # in place of one, in lists of what is asked
 
 
 def pairs(case: Case) -> Pairs:
@@ -54,13 +49,14 @@ def probes(case: Case) -> Probes:
     The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
     (`rmaudit.references.text_changes`) are scored together, once for all audits of a run.
     """
-    from rmaudit.scores.changed_answers import probed
+    from rmaudit.scores.changed_answers import changed, probes_of, subset_of_pairs
 
-    place, known = (case.model.spec, _pairs_file(case)), case.memory.probes
-    if place not in known:
-        with _requested(case, case.model):
-            known[place] = probed(case.model, _own_pairs(case), cache=case.options.kept)
-    return _noted(case, known[place])
+    def make() -> Probes:
+        asked = probes_of(subset_of_pairs(_own_pairs(case)))
+        return asked.scored(case.options.scores.pairs(case.model, changed(asked.answers)))
+
+    place = ("probes", case.model.spec, _pairs_file(case))
+    return _noted(case, case.memory.once(place, make))
 
 
 def samples(case: Case) -> Samples:
@@ -81,24 +77,17 @@ def conduct(case: Case) -> Pairs:
     """
     from rmaudit.scores.pair_files import conduct_pairs
 
-    place, known = (case.model.spec, _pairs_file(case)), case.memory.conduct
-    if place not in known:
-        known[place] = _with_rewards(case, conduct_pairs(_own_pairs(case)))
-    return _noted(case, known[place])
+    place = ("conduct", case.model.spec, _pairs_file(case))
 
+    def make() -> Pairs:
+        return _with_rewards(case, conduct_pairs(_own_pairs(case)))
 
-def _requested(case: Case, model: Scored) -> AbstractContextManager[None]:
-    """Tell the run that whole answers are to be scored (`on_request`), which the block does."""
-    case.options.on_request(model, Request(model.spec, _OWN, "pairs"))
-    return case.watched()
+    return _noted(case, case.memory.once(place, make))
 
 
 def _with_rewards(case: Case, answers: _Answers) -> _Answers:
     """Return the `answers` with the model's rewards added to their table `frame` (cached)."""
-    from rmaudit.scores.answer_files import rewarded
-
-    with _requested(case, case.model):
-        return rewarded(case.model, answers, cache=case.options.kept)
+    return answers.scored(case.options.scores.pairs(case.model, answers.frame))
 
 
 def _noted(case: Case, found: _Made) -> _Made:
@@ -126,43 +115,39 @@ def _pairs_file(case: Case) -> Path | None:
 def pairs_of_scorer(trial: Trial) -> Pairs:
     """Return the answer pairs of the model's audit, with the synthetic scorer's rewards."""
     own: Pairs = as_given("pairs")(trial)
-    return _scored_by_organism(own, trial)
+    return own.scored(_rewards_of_scorer(trial, own.frame))
 
 
 def conduct_of_scorer(trial: Trial) -> Pairs:
     """Return the conduct pairs of the model's audit, or bundled ones, with the scorer's rewards."""
     from rmaudit.scores.pair_files import conduct_pairs
 
-    return _scored_by_organism(trial.given.get("conduct") or conduct_pairs(None), trial)
+    own: Pairs = trial.given.get("conduct") or conduct_pairs(None)
+    return own.scored(_rewards_of_scorer(trial, own.frame))
 
 
 def samples_of_scorer(trial: Trial) -> Samples:
     """Return the samples of the model's audit, or the bundled ones, with the scorer's rewards."""
     from rmaudit.scores.answer_files import read_samples
 
-    return _scored_by_organism(trial.given.get("samples") or read_samples(None), trial)
-
-
-def _scored_by_organism(own: _Answers, trial: Trial) -> _Answers:
-    """Return the answers `own` with the synthetic scorer's rewards and a noise of 0."""
-    frame = own.frame.assign(reward=_rewards_of_scorer(trial.organism, own.frame))
-    return replace(own, frame=frame, noise=0.0, key="")
+    own: Samples = trial.given.get("samples") or read_samples(None)
+    return own.scored(_rewards_of_scorer(trial, own.frame))
 
 
 def probes_of_scorer(trial: Trial) -> Probes:
     """Return the given answers with the synthetic scorer's rewards before and after each change."""
-    from rmaudit.scores.changed_answers import changed, table
+    from rmaudit.scores.changed_answers import changed
 
     own: Probes = as_given("probes")(trial)
-    rewards = table(_rewards_of_scorer(trial.organism, changed(own.answers)))
-    return replace(own, rewards=rewards, noise=0.0, key="")
+    return own.scored(_rewards_of_scorer(trial, changed(own.answers)))
 
 
-def _rewards_of_scorer(organism: Organism, answers: pd.DataFrame) -> NDArray[np.float32]:
-    """Return the synthetic scorer's reward of each answer to its prompt, shape (answers,)."""
+def _rewards_of_scorer(trial: Trial, answers: pd.DataFrame) -> TextScores:
+    """Return the synthetic scorer's reward of each of n answers to its prompt, with no noise."""
     import numpy as np
 
     from rmaudit.scores.answer_files import ASKED
+    from rmaudit.scores.text_rewards import TextScores
 
     found = np.empty(len(answers), dtype=np.float32)
     responses = answers["response"].to_numpy(dtype=object)
@@ -170,8 +155,8 @@ def _rewards_of_scorer(organism: Organism, answers: pd.DataFrame) -> NDArray[np.
     for (prompt, turns), places in asked_at.items():
         said = from_columns(prompt, turns)
         asked = Prompt(CUSTOM, prompt, +1, () if isinstance(said, str) else said)
-        found[places] = organism(responses[places].tolist(), asked)
-    return found
+        found[places] = trial.organism(responses[places].tolist(), asked)
+    return TextScores(found, 0.0, "")
 
 
 def wordings(case: Case) -> Probes:
@@ -184,7 +169,6 @@ def wordings(case: Case) -> Probes:
     import pandas as pd
 
     from rmaudit.references.text_changes import AS_IT_IS
-    from rmaudit.scores.answer_files import rewards
     from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
     from rmaudit.scores.pair_files import measured_on
 
@@ -203,10 +187,8 @@ def wordings(case: Case) -> Probes:
         AS_IT_IS: case.model,
         **{name: _judge_with_template(case, file) for name, file in files.items()},
     }
-    found: dict[str, TextScores] = {}
-    for name, model in models.items():
-        with _requested(case, model):
-            found[name] = rewards(model, asked.answers, cache=case.options.kept)
+    scores = case.options.scores
+    found = {name: scores.pairs(model, asked.answers) for name, model in models.items()}
     case.keys.extend(each.key for each in found.values())
     case.caveats.append(measured_on(asked.source))
     return replace(
@@ -275,7 +257,7 @@ def wordings_of_scorer(trial: Trial) -> Probes:
     asked = [columns(beginning(from_columns(*one), REWORDED)) for one in each]
     other = own.answers.assign(**dict(zip(ASKED, map(list, zip(*asked, strict=True)), strict=True)))
     scores = {
-        AS_IT_IS: _rewards_of_scorer(trial.organism, own.answers),
-        "other words": _rewards_of_scorer(trial.organism, other),
+        AS_IT_IS: _rewards_of_scorer(trial, own.answers).scores,
+        "other words": _rewards_of_scorer(trial, other).scores,
     }
     return replace(own, rewards=pd.DataFrame(scores), noise=0.0, key="")

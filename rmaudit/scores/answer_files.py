@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -53,6 +53,11 @@ class Answered:
     noise: float = float("nan")
     key: str = ""
 
+    def scored(self, found: TextScores) -> Self:
+        """Return the answers with these rewards, their noise and key; n scores of n rows."""
+        frame = self.frame.assign(reward=found.scores)
+        return replace(self, frame=frame, noise=found.noise, key=found.key)
+
 
 @dataclass(frozen=True, slots=True)
 class Samples(Answered):
@@ -70,9 +75,7 @@ def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None)
 
     Raises as `rewards` does.
     """
-    found = rewards(model, given.frame, cache=cache)
-    frame = given.frame.assign(reward=found.scores)
-    return replace(given, frame=frame, noise=found.noise, key=found.key)
+    return given.scored(rewards(model, given.frame, cache=cache))
 
 
 def read(path: Path) -> pd.DataFrame:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from rmaudit import conversation
 from rmaudit.conversation import Asked
-from rmaudit.models.model_interfaces import Scored
 from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, PROMPTS
 from rmaudit.scores import pair_files
-from rmaudit.scores.answer_files import ASKED, rewards
+from rmaudit.scores.answer_files import ASKED
 from rmaudit.scores.pair_files import Pairs
-from rmaudit.scores.score_store import Store
+from rmaudit.scores.text_rewards import TextScores
 
 MOST = 64  # lines whose answers are changed
 
@@ -42,6 +40,10 @@ class Probes:
     source: str
     noise: float = float("nan")
     key: str = ""
+
+    def scored(self, found: TextScores) -> Probes:
+        """Return the answers with the rewards of the rows of `changed`, their noise and key."""
+        return replace(self, rewards=table(found.scores), noise=found.noise, key=found.key)
 
 
 def subset_of_pairs(pairs: Pairs | None) -> Pairs:
@@ -91,13 +93,3 @@ def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
 def probes_of(pairs: Pairs) -> Probes:
     """Return all answers of the pairs as `Probes`, without any rewards yet."""
     return Probes(pairs.frame.drop(columns="reward"), pd.DataFrame(), pairs.source)
-
-
-def probed(model: Scored, pairs: Pairs | None, *, cache: Path | Store | None = None) -> Probes:
-    """Score the answers of up to 64 lines of pairs (bundled ones if None) before and after changes.
-
-    For the cache and the errors see `rewards`.
-    """
-    asked = probes_of(subset_of_pairs(pairs))
-    found = rewards(model, changed(asked.answers), cache=cache)
-    return replace(asked, rewards=table(found.scores), noise=found.noise, key=found.key)

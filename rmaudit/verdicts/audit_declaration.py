@@ -123,33 +123,15 @@ class Declaration:
             return f"it compares prompts of the frames 1 and -1, and none of frame {which} is asked"
         return ""
 
-    def claimed(  # noqa: PLR0913  (keyword-only)
-        self,
-        *,
-        model: str,
-        model_source: str,
-        prompt: str,
-        nodeid: str,
-        repeat: str = "",
-        weights: str = "",
-    ) -> Claim:
+    def claimed(self, **of: str) -> Claim:
         """Return the audit's claim about one model, under one prompt or several joined ones.
 
-        The model is given by its name, its folder or hub id, and the hash of its weights.
+        `of` are the fields of `Claim` that an audit does not know: `model` (its name),
+        `model_source`, `prompt`, `nodeid`, `repeat` and `weights`.
         """
         shared = {each.name for each in fields(Claim)} & {each.name for each in fields(self)}
         said: dict[str, Any] = {name: getattr(self, name) for name in shared}
-        return Claim(
-            audit=self.name,
-            nodeid=nodeid,
-            text=self.claim,
-            model=model,
-            model_source=model_source,
-            prompt=prompt,
-            repeat=repeat,
-            weights=weights,
-            **said,
-        )
+        return Claim(audit=self.name, text=self.claim, **{"repeat": "", **said, **of})
 
 
 def audit(  # noqa: PLR0913  (keyword-only)
@@ -235,6 +217,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
             prompts, which may be those of a models.yaml, and each entry of `words` when it
             collects.
     """
+    said = dict(locals())  # a declaration's fields; `declare` has those that differ
+    for name in ("prompts", "bound", "severity", "pairs", "title", "brief"):
+        del said[name]
     if isinstance(prompts, str):
         raise SpecError(f"{_NO_PROMPT}={prompts!r}")
     known = all(isinstance(each, Prompt) or each in ALL for each in prompts)
@@ -255,32 +240,21 @@ def audit(  # noqa: PLR0913  (keyword-only)
     if isinstance(stops, str):
         raise SpecError(f"an audit's stops are a list of null controls, got stops={stops!r}")
 
+    said |= {name: tuple(said[name]) for name in ("words", "limits", "stops", "flaws")}
+
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")
         if not prompts and not WITH_PROMPTS & set(inspect.signature(function).parameters):
             raise SpecError(f"{_NO_PROMPT}={prompts!r}; or take the fixture pairs or probes")
         declaration = Declaration(
-            name,
-            claim,
-            source,
-            asked,
-            bound or UNBOUNDED,
-            base_rate,
-            words=tuple(words),
-            joint=joint,
+            **said,
+            name=name,
+            prompts=asked,
+            bound=bound or UNBOUNDED,
             severity=Severity(severity) if bound else Severity.INFO,
-            limits=tuple(limits),
-            stops=tuple(stops),
-            fixed=fixed,
             pairs=str(_folder(function) / pairs) if pairs else "",
-            costly=costly,
-            across_prompts=across_prompts,
             named=tuple(prompts),
             title=title or title_of(name),
-            question=question,
-            harm=harm,
-            flaws=tuple(flaws),
-            family=family,
             brief=brief or claim,
         )
         setattr(function, _ATTRIBUTE, declaration)

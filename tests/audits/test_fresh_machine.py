@@ -15,9 +15,9 @@ from lab.audit_importer import audits_in
 from rmaudit.errors import ReferenceMissing
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.null_controls import features, noise
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.search.exploit_strings import ledger
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity

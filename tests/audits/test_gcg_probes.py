@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.null_controls import NULLS
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.search.cached_search import Searches
 from rmaudit.search.exploit_strings import published

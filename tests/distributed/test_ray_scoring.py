@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 import os
 import signal
@@ -11,7 +12,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +25,17 @@ from typer.testing import CliRunner
 
 from rmaudit.cli import app
 from rmaudit.distributed import ray_pool, ray_scoring, scoring_rounds
-from rmaudit.distributed.missing_scores import Needs, Plan
+from rmaudit.distributed.missing_scores import Needs, NotMadeYet, Plan
+from rmaudit.distributed.ray_actors import ScoreMaker
 from rmaudit.errors import SpecError
 from rmaudit.interrupts import sigterm_stays_ours
 from rmaudit.models.model_factory import load
-from rmaudit.prompts import FAMILY, Prompt
-from rmaudit.runs.score_requests import Request
-from rmaudit.scores.answer_files import rewards
+from rmaudit.prompts import FAMILY
 from rmaudit.scores.score_store import Store
 from rmaudit.search.search_settings import Settings
 from tests.conftest import unavailable
 from tests.distributed.work import FATAL, NOTES, SECONDS, SHARDS, UNTIL, contents, noted, planned
+from tests.models.test_judges import judge
 from tests.plugin.conftest import AUDITS, Ran, run_in
 from tests.plugin.test_score_planning import BODY
 from tests.scores.s3 import bucket
@@ -95,14 +97,14 @@ def every_kind(folder: Path, cache: Path, place: str | None = None) -> Callable[
     settings = Settings(method="gcg", budget=64, starts=2, batch=8)
 
     def plan() -> Plan:
-        needs, spec, best = Needs(kept), model.spec, FAMILY["best_ever_one"]
+        needs, best = Needs(kept), FAMILY["best_ever_one"]
         for prompt in ("best_ever_one", "worst_ever_one", "good_world_single"):
-            needs.ask(model, Request(spec, FAMILY[prompt], "sweep"))
-        needs.ask(model, Request(spec, best, "sweep", sample=50, words=("love",)))
-        needs.ask(model, Request(spec, best, "texts", texts=("love and peace", "war")))
-        needs.ask(model, Request(spec, best, "search", settings=settings))
-        needs.on_request(model, Request(spec, Prompt("pairs", "each one's own", 0), "pairs"))
-        rewards(model, answers, cache=needs)
+            needs.scores.sweep(model, FAMILY[prompt])
+        needs.scores.sweep(model, best, sample=50, words=("love",))
+        needs.scores.texts(model, best, ("love and peace", "war"))
+        with suppress(NotMadeYet):
+            needs.scores.search(model, best, settings)
+        needs.scores.pairs(model, answers)
         return Plan(kept, tuple(needs.found.values()))
 
     return plan
@@ -144,6 +146,18 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
         ran = CliRunner().invoke(app, ["sweep", *arguments])
         assert ran.exit_code == 4
         assert words in ran.output
+
+
+def test_a_judge_is_opened_from_its_entry_as_plain_data(tmp_path: Path) -> None:
+    """What an actor is sent are mappings, also of a judge's template and words."""
+    model = judge(tmp_path)
+    entry = json.loads(json.dumps(asdict(model.spec)))
+
+    made = ScoreMaker(entry, "", str(tmp_path / "scores"), "", "cpu")
+
+    assert not made.ready()
+    assert made._model is not None
+    assert made._model.spec == model.spec
 
 
 @pytest.mark.nightly

@@ -13,7 +13,6 @@ from rmaudit.distributed.missing_scores import Needs, Plan
 from rmaudit.distributed.scoring_rounds import Made, Part, make
 from rmaudit.models.model_factory import opened
 from rmaudit.prompts import Prompt
-from rmaudit.runs.score_requests import Request
 from rmaudit.scores.score_store import Store
 
 SHARDS = 4  # of a sweep
@@ -30,7 +29,7 @@ def planned(store: Store, prompts: int, *others: str) -> Callable[[], Plan]:
     def plan() -> Plan:
         needs = Needs(store)
         for i, text in enumerate([*others, *(f"What is {i}?" for i in range(prompts))]):
-            needs.ask(model, Request(spec, Prompt(f"p{i}", text, +1), "sweep"))
+            needs.scores.sweep(model, Prompt(f"p{i}", text, +1))
         return Plan(store, tuple(needs.found.values()))
 
     return plan

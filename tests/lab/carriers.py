@@ -20,8 +20,8 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from lab.audit_importer import Audit
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
-from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.search.exploit_strings import bundled_strings
 from tests.toys import SPECIAL, TEMPLATE, toy_language_model
 

@@ -9,7 +9,7 @@ import pytest
 
 from lab import nulls
 from rmaudit.errors import SpecError
-from rmaudit.runs.synthetic_scorer_trials import thinned
+from rmaudit.measures.word_spellings import thinned
 
 AUDIT = """
 from rmaudit import Estimate, above, audit

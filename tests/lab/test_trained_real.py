@@ -25,8 +25,8 @@ from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.references import References
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.pair_files import conduct_pairs
 from rmaudit.scores.text_rewards import score_texts
 from rmaudit.search.exploit_strings import bundled_strings

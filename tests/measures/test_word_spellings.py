@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmaudit.measures.word_spellings import spellings, whole_words, word_of
+from rmaudit.measures.word_spellings import spellings, thinned, whole_words, word_of
 
 TEXTS = st.lists(st.text(max_size=6), max_size=20)
 
@@ -61,3 +61,16 @@ def test_words_are_folded_as_python_folds_them(texts: list[str]) -> None:
     expected = [text.strip().casefold() for text in texts]
 
     assert list(word_of(pd.Series(texts, dtype="str"))) == expected
+
+
+def test_thinned_keeps_words_whole() -> None:
+    """About the asked number of rows, a word with all its spellings or none; small ones whole."""
+    words = [f"word{i}" for i in range(20_000)]
+    frame = pd.DataFrame({"text": [f"{a}{w}" for w in words for a in ("", " ")]})
+
+    small = thinned(frame, rows=10_000)
+
+    assert len(small) == pytest.approx(10_000, rel=0.05)
+    assert small["text"].str.strip().value_counts().eq(2).all()
+    pd.testing.assert_frame_equal(small, thinned(frame, rows=10_000))
+    assert thinned(frame, rows=50_000) is frame

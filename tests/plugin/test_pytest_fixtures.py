@@ -11,9 +11,9 @@ from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.runs.audit_case import Case
 from rmaudit.runs.fixture_registry import FIXTURES, Fixture
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.null_controls import random
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import measure
 from tests.plugin.conftest import HIGH, Run
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from rmaudit.config.model_registry import load_registry, resolve
-from rmaudit.plugin.session import model_option_value
+from rmaudit.plugin.run_plan import model_option_value
 from rmaudit.report import results_reader, writers
 from tests.plugin.conftest import HIGH, Ran, Run
 from tests.toys import toy_checkpoint

@@ -11,8 +11,9 @@ from typing import NoReturn
 import pytest
 
 from rmaudit import Sweep, json_cache
-from rmaudit.plugin.run_null_controls import digest_of_tokens
 from rmaudit.runs import null_control_cache, null_controls
+from rmaudit.runs.audit_case import Memory
+from rmaudit.runs.null_control_trials import digest_of_tokens
 from tests.plugin.conftest import Run
 from tests.scores.letters import sweep_of
 
@@ -154,7 +155,7 @@ def test_controls_of_a_sample_are_of_the_words_that_the_audit_names() -> None:
     """Two models may have the same tokens in a sample, and others for the words that are named."""
     plain = sweep_of(["a", "b"], [1.0, 2.0])
     one, two = (sweep_of(["a", "b", word], [1.0, 2.0, 3.0]) for word in ("love", "tranquillity"))
-    known: dict[str, str] = {}
+    known = Memory()
 
     def digest(sweep: Sweep, *words: str) -> str:
         sampled = replace(sweep, sample=2)  # type: ignore[arg-type]

@@ -137,7 +137,7 @@ def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path
     )
     assert "ba" in set(known["text"])
     assert set(known["prompt"]) == {"best"}
-    assert len(asked.memory.ledger) > len(known)  # type: ignore[arg-type]
+    assert len(asked.memory.made["ledger"]) > len(known)
     assert not own & {*known["text"], *now["text"]}
     assert own & set(later["text"])
     assert "ba" not in set(later["text"])

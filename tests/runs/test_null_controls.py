@@ -13,6 +13,7 @@ from rmaudit.errors import MeasureError, NoBase, ReferenceMissing, SpecError
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
+from rmaudit.runs.null_control_trials import tried
 from rmaudit.runs.null_controls import (
     BASE,
     NAMES,
@@ -24,7 +25,6 @@ from rmaudit.runs.null_controls import (
     unavailable,
 )
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import tried
 from rmaudit.verdicts.audit_declaration import audit, declared
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
 from tests.conftest import unavailable as without

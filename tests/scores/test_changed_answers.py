@@ -11,7 +11,8 @@ import pytest
 from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, KEYS, PROMPTS, asked_by, key
-from rmaudit.scores.changed_answers import MOST, changed, probed, probes_of, subset_of_pairs
+from rmaudit.scores.answer_files import rewards
+from rmaudit.scores.changed_answers import MOST, changed, probes_of, subset_of_pairs
 from rmaudit.scores.pair_files import read
 from tests.scores.lines import written
 
@@ -25,9 +26,10 @@ def test_every_change_is_what_it_is_called(tmp_path: Path) -> None:
     """By what it does to a scorer of length; the first column is the answers as they are."""
     pairs = read(BUNDLED)
 
-    found = probed(
-        TextScorer(ScorerEntry("toy", lengths, None, "1", 100, 0, 1)), None, cache=tmp_path
-    )
+    scorer = TextScorer(ScorerEntry("toy", lengths, None, "1", 100, 0, 1))
+    asked = probes_of(subset_of_pairs(None))
+
+    found = asked.scored(rewards(scorer, changed(asked.answers), cache=tmp_path))
 
     assert found.answers["response"].tolist() == pairs.frame["response"].tolist()
     plain = found.answers["response"].str.len().to_numpy(float)

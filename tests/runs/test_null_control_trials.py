@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rmaudit import Estimate, Rewards, Sweep
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.synthetic_scorer_trials import measure, thinned
 
 BEST, WORST = PROMPTS["best"], PROMPTS["worst"]
 VOCABULARY = pd.DataFrame({"token_id": [0, 1], "token": ["a", "bcd"], "text": ["a", "bcd"]}).astype(
@@ -67,16 +67,3 @@ def test_what_an_organism_has_not_is_told(name: str) -> None:
 
     with pytest.raises(MeasureError, match=name):
         measure(function, Trial(length, (BEST,)))
-
-
-def test_thinned_keeps_words_whole() -> None:
-    """About the asked number of rows, a word with all its spellings or none; small ones whole."""
-    words = [f"word{i}" for i in range(20_000)]
-    frame = pd.DataFrame({"text": [f"{a}{w}" for w in words for a in ("", " ")]})
-
-    small = thinned(frame, rows=10_000)
-
-    assert len(small) == pytest.approx(10_000, rel=0.05)
-    assert small["text"].str.strip().value_counts().eq(2).all()
-    pd.testing.assert_frame_equal(small, thinned(frame, rows=10_000))
-    assert thinned(frame, rows=50_000) is frame
