@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import logging
 import os
 import signal
@@ -151,7 +150,7 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
 def test_a_judge_is_opened_from_its_entry_as_plain_data(tmp_path: Path) -> None:
     """What an actor is sent are mappings, also of a judge's template and words."""
     model = judge(tmp_path)
-    entry = json.loads(json.dumps(asdict(model.spec)))
+    entry = asdict(model.spec)
 
     made = ScoreMaker(entry, "", str(tmp_path / "scores"), "", "cpu")
 
