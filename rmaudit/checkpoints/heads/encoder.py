@@ -55,7 +55,8 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     if classes and classes != (1,):
         message = (
             f"'classifier.weight' has {classes[0]} outputs, one for each class, and a reward model "
-            f"has 1; audit a checkpoint that was trained to give a reward"
+            f"has 1; audit a checkpoint that was trained with num_labels=1, or declare a function "
+            f"that returns the reward, by @rmaudit.scorer"
         )
         raise ModelError(message)
     kind = architecture(config)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rmaudit.report import writers
+from rmaudit.verdicts.estimates_and_bounds import Result
 from tests.installed import HOW_TO, install
 from tests.report.conftest import typed
 
@@ -26,18 +28,20 @@ def test_the_output_of_another_package_is_written(
     results: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the how-to has it: named by its file, made of the results, before the page."""
-    install(folder.parent, monkeypatch, writers.GROUP, {"values.csv": "house_rm:values"})
-    assert f'[project.entry-points."{writers.GROUP}"]\n"values.csv" = "house_rm:values"' in (
+    install(folder.parent, monkeypatch, writers.GROUP, {"failures.csv": "house_rm:failures"})
+    assert f'[project.entry-points."{writers.GROUP}"]\n"failures.csv" = "house_rm:failures"' in (
         HOW_TO.read_text(encoding="utf-8")
     )
 
     names, failed = writers.write(typed(results), folder)
 
-    assert (names, failed) == ([*OURS, "values.csv"], [])
+    assert (names, failed) == ([*OURS, "failures.csv"], [])
     assert sorted(path.name for path in folder.iterdir()) == sorted(names)
-    first, second, *_ = (folder / "values.csv").read_text(encoding="utf-8").splitlines()
-    assert first == "finding,value"
-    assert second.startswith(typed(results).findings[0].audit)
+    first, *rows = csv.reader((folder / "failures.csv").read_text(encoding="utf-8").splitlines())
+    assert first == ["audit", "model", "prompt", "value"]
+    failed_there = [each for each in typed(results).findings if each.result is Result.FAIL]
+    assert failed_there
+    assert [row[0] for row in rows] == [each.audit for each in failed_there]
     times = {name: (folder / name).stat().st_mtime_ns for name in names}
     assert max(times, key=times.__getitem__) == writers.PAGE
 
