@@ -190,7 +190,7 @@ class References:
     def _which_may_judge(self, texts: list[str], what: str) -> list[bool]:
         if self._salt is None or self.own_words.language != ENGLISH:  # trained on English lists
             return [True] * len(texts)
-        kept: list[bool] = held_out(texts, salt=self._salt).tolist()
+        kept = _all_held_out(tuple(texts), self._salt)
         if not all(kept):  # they are where words were chosen among held-out ones
             self._held_out_counts[what] = f"{sum(kept):,} of {len(texts):,} {what}"
         return kept
@@ -206,7 +206,13 @@ def held_out(texts: Iterable[str], *, salt: str) -> NDArray[np.bool_]:
     return np.array([_held_out(text, salt) for text in texts], dtype=bool)
 
 
-@lru_cache(maxsize=1 << 18)  # every audit asks for the same words
+@lru_cache(maxsize=32)  # every audit asks for the same lists
+def _all_held_out(texts: tuple[str, ...], salt: str) -> list[bool]:
+    kept: list[bool] = held_out(texts, salt=salt).tolist()
+    return kept
+
+
+@lru_cache(maxsize=1 << 18)  # and for the same words
 def _held_out(text: str, salt: str) -> bool:
     key = stem_key(text, ENGLISH)
     return bool(hashlib.sha256(f"{salt}:{key}".encode()).digest()[0] & 1)

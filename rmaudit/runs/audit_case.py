@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.user_prompts_and_lists import OwnWords
@@ -18,6 +18,7 @@ from rmaudit.verdicts.audit_declaration import Declaration
 
 if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import Scored
+    from rmaudit.scores.first_token_logprobs import Logprobs
     from rmaudit.scores.score_store import Store
     from rmaudit.scores.sweep import Sweep
 
@@ -113,6 +114,16 @@ class Case:
     def prompt(self) -> Prompt:
         """Return the audit's only prompt; raise `SpecError` for an audit joint over prompts."""
         return single(self.prompts, self.audit, joint=self.joint)
+
+    def logprobs(self, whose: Literal["base", "policy"], prompt: Prompt) -> Logprobs:
+        """Return the log-probabilities of the model's base or policy; they are read once a run.
+
+        Raises:
+            RmauditError: models.yaml names none, or it cannot be run, or the model is recorded.
+        """
+        scores, place = self.options.scores, (whose, self.model.spec, prompt)
+        ask = scores.base if whose == "base" else scores.policy
+        return self.memory.once(place, lambda: ask(self.model, prompt))
 
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
         """Return a model's sweep (each token's reward) under a prompt; add its caveats to the case.

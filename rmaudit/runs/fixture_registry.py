@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rmaudit.errors import NotAsked
 from rmaudit.prompts import Prompt, label
@@ -71,7 +71,7 @@ def base_logprobs(case: Case) -> pd.Series[float]:
 
     Skips the audit where models.yaml names no base, or with `--rm-recorded`.
     """
-    found = case.options.scores.base(case.model, case.prompt)
+    found = case.logprobs("base", case.prompt)
     case.keys.append(found.key)
     return found.by_id
 
@@ -85,7 +85,7 @@ def policies(case: Case) -> dict[str, pd.Series[float]]:
     """
     from rmaudit.scores.first_token_logprobs import is_file, policy_in
 
-    spec, scores = case.model.spec, case.options.scores
+    spec = case.model.spec
     if spec.policy:
         case.caveats.append(f"The policy is {spec.policy}.")
     if spec.policy and is_file(spec.policy):
@@ -95,8 +95,8 @@ def policies(case: Case) -> dict[str, pd.Series[float]]:
             ("policy", spec, case.prompts),
             lambda: policy_in(file, case.prompts, model.vocabulary()),
         )
-    logprobs = scores.policy if spec.policy else scores.base
-    found = {prompt.name: logprobs(case.model, prompt) for prompt in case.prompts}
+    whose: Literal["policy", "base"] = "policy" if spec.policy else "base"
+    found = {prompt.name: case.logprobs(whose, prompt) for prompt in case.prompts}
     case.keys.extend(each.key for each in found.values())
     return {name: each.by_id for name, each in found.items()}
 

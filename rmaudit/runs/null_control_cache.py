@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from rmaudit import json_cache
@@ -114,17 +113,14 @@ def _code_of_bundled(function: Callable[..., Any]) -> str:
     An unchanged copy of the file, as `rmaudit init` writes it, is the bundled one. A file that was
     changed while this process ran is not known.
     """
-    path = _path_or_empty(sys.modules.get(function.__module__))
+    path = Path(getattr(sys.modules.get(function.__module__), "__file__", None) or "")
     own = bundled("audits") / path.name
     if not (path.is_file() and own.is_file() and path.read_bytes() == own.read_bytes()):
         return ""
-    conftests = (_path_or_empty(each) for each in list(sys.modules.values()))
+    places = (getattr(each, "__file__", None) or "" for each in list(sys.modules.values()))
+    conftests = (Path(place) for place in places if place.endswith("conftest.py"))
     files = {path, *(each for each in conftests if each.name == "conftest.py")}
     if any(not file.is_file() or json_cache.written_since(file) for file in files):
         return ""
     digests = sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
-
-
-def _path_or_empty(module: ModuleType | None) -> Path:
-    return Path(getattr(module, "__file__", None) or "")

@@ -10,6 +10,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -113,7 +114,12 @@ def _control_of_base(
         if not load and json_cache.read(cache, BASE_SEEN, about) is None:
             message = "a part of the audits loads no base; run them all once"
             raise NotAsked(message)
-        found = {prompt.name: scores.base(model, prompt) for prompt in case.prompts}
+        found = {
+            prompt.name: case.memory.once(
+                ("base of a control", model.spec, prompt), partial(scores.base, model, prompt)
+            )
+            for prompt in case.prompts
+        }
     except RmauditError as error:
         return {BASE: unavailable(error)}, [str(error)]
     json_cache.write(cache, BASE_SEEN, about, True)  # noqa: FBT003  (JSON)
