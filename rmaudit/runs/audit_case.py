@@ -116,11 +116,7 @@ class Case:
         return single(self.prompts, self.audit, joint=self.joint)
 
     def logprobs(self, whose: Literal["base", "policy"], prompt: Prompt) -> Logprobs:
-        """Return the log-probabilities of the model's base or policy; they are read once a run.
-
-        Raises:
-            RmauditError: models.yaml names none, or it cannot be run, or the model is recorded.
-        """
+        """Return those of the model's base or policy, read once a run. Raises as `Scores.base`."""
         scores, place = self.options.scores, (whose, self.model.spec, prompt)
         ask = scores.base if whose == "base" else scores.policy
         return self.memory.once(place, lambda: ask(self.model, prompt))
