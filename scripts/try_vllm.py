@@ -3,7 +3,8 @@
     python -m scripts.try_vllm
 
 vLLM pins its torch, a build for the CPU that PyPI does not have: where pip is not configured for
-PyTorch's own index, name that in PIP_EXTRA_INDEX_URL.
+PyTorch's own index, name that in PIP_EXTRA_INDEX_URL. On a CPU without AVX-512 version 0.32.0 ends
+with an illegal instruction (exit code -4).
 """
 
 from __future__ import annotations
