@@ -62,16 +62,20 @@ def plan_of(config: pytest.Config) -> RunPlan:
 
 
 def _planned(config: pytest.Config) -> RunPlan:
-    plan = RunPlan(own_words_of(config))
+    asked, own_words = options_of(config), own_words_of(config)
+    plan = RunPlan(own_words)
     try:
         registry = registry_of(config)
         plan = replace(plan, registry=registry)
-        names = options_of(config).models or [registry.default.name]
-        specs = _distinct(spec for name in names for spec in _models_meant(config, registry, name))
+        meant = {name: resolve(registry, name) for name in asked.models or [registry.default.name]}
+        if asked.recorded:
+            meant = {name: _recorded(config, name, specs) for name, specs in meant.items()}
+        specs = _distinct(spec for each in meant.values() for spec in each)
         blessed = _blessed_releases(specs, config.invocation_params.dir, registry)
     except (SpecError, ModelError) as error:  # a checkpoint may have to say its objectives
         return replace(plan, error=str(error))
-    return replace(plan, specs=specs, blessed=blessed, policy=_policy(config, registry, specs))
+    policy = _policy(registry, specs, sampled=asked.sample is not None, others=own_words.told)
+    return replace(plan, specs=specs, blessed=blessed, policy=policy)
 
 
 def own_words_of(config: pytest.Config) -> OwnWords:
@@ -138,8 +142,10 @@ def _blessed_releases(
     return blessed_release.find_blessed(specs, folder)
 
 
-def _policy(config: pytest.Config, registry: Registry, specs: Sequence[ModelSpec]) -> Policy:
-    """Return the rules for verdicts that models.yaml and the options set.
+def _policy(
+    registry: Registry, specs: Sequence[ModelSpec], *, sampled: bool, others: str
+) -> Policy:
+    """Return the rules for verdicts that models.yaml sets, for a sample, and for `others` words.
 
     Rules for a model hold for its entry, not for another checkpoint of the same name: `Policy.of`
     notices another source, and findings say so.
@@ -153,8 +159,8 @@ def _policy(config: pytest.Config, registry: Registry, specs: Sequence[ModelSpec
             if spec.name in said.models
             and (registered(spec, registry) or said.sources.get(spec.name) != spec.source)
         },
-        sampled=options_of(config).sample is not None,
-        others=bool(own_words_of(config).told),
+        sampled=sampled,
+        others=bool(others),
     )
 
 
@@ -176,14 +182,13 @@ def registered(spec: ModelSpec, registry: Registry | None) -> bool:
     return registry is not None and registry.models.get(spec.name) == spec
 
 
-def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
-    """Return the models that a name or glob means; --rm-recorded leaves out some without scores.
+def _recorded(config: pytest.Config, name: str, specs: list[ModelSpec]) -> list[ModelSpec]:
+    """Return those models of a glob that can be recorded; warn of those that are left out.
 
     These are models that the paper ranks, imported ones, and those that have no hub id. A name of
     one model always means this model.
     """
-    specs = resolve(registry, name)
-    if len(specs) == 1 or not options_of(config).recorded:
+    if len(specs) == 1:
         return specs
     from rmaudit.scores.score_store import counts
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import rmaudit.models.checkpoint_model
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.recorded_model import CAVEAT, Recorded
 from rmaudit.scores import imported_scores
@@ -55,7 +54,7 @@ def recorded(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no weights and no network here")
 
-    monkeypatch.setattr(rmaudit.models.checkpoint_model, "from_spec", refuse)
+    monkeypatch.setattr("rmaudit.sources.from_spec", refuse)
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path / "none"))
     monkeypatch.setattr("pooch.retrieve", refuse)
 
