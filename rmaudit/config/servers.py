@@ -1,4 +1,4 @@
-"""What `source: KIND+...` of models.yaml means: a server, or a source of another package."""
+"""Read `source: KIND+...` of models.yaml: a server, or a source of another package."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def installed() -> dict[str, EntryPoint]:
 
 def unknown_kind(kind: str) -> str:
     """Return what is wrong with a source of this kind; "" if rmaudit or a package opens it."""
-    known = [*KINDS, *sorted(installed())]
-    if kind in known:
+    if kind in KINDS or kind in (others := installed()):  # which reads what is installed
         return ""
+    known = [*KINDS, *sorted(others)]
     return (
         f"no source is of the kind {kind!r};{nearest(kind, known)} known: {', '.join(known)}, as "
         f"in vllm+http://host:8000; correct it, or install the package that has it as an entry "

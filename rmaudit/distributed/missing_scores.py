@@ -90,7 +90,7 @@ class Needs(Store):
 
     @property
     def scores(self) -> Scores:
-        """Return what notes each question that is asked of it, and raises or answers as above."""
+        """Return scores that note each call, and then raise or answer as above."""
         return Scores(self, self.device, on_request=self.on_request)
 
     def on_request(self, model: Scored, request: Request) -> None:

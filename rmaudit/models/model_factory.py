@@ -25,7 +25,7 @@ from rmaudit.models.text_scorer import TextScorer
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a run opens its models; given to every source with the entry of models.yaml.
+    """Hold how a run opens its models; every source is given it with the entry of models.yaml.
 
     Attributes:
         cache: the folder of what is built and remembered of models.

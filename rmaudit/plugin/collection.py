@@ -41,7 +41,7 @@ _FEW = 3  # files and tests that a line names
 
 @dataclass(slots=True)
 class Collected:
-    """What pytest collects, noted by the hooks of this module for `run_state`."""
+    """Hold what pytest collects, as the hooks of this module note it for `run_state`."""
 
     items: list[pytest.Item] = field(default_factory=list)  # before any is dropped
     expected: dict[str, set[tuple[str, str]]] = field(default_factory=dict)  # models, prompts

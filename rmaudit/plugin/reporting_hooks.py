@@ -87,7 +87,7 @@ class Watch:
             self.folder = TemporaryDirectory(prefix="rmaudit-plan-")
         node.workerinput[FOLDER] = self.folder.name
         if node.gateway.spec.popen:  # on this machine
-            self.workers[node.gateway.id] = node.gateway._rinfo().pid  # noqa: SLF001  (kept for others)
+            self.workers[node.gateway.id] = node.gateway._rinfo().pid  # noqa: SLF001  (nothing public has it)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:  # noqa: ANN401  (xdist has no types)

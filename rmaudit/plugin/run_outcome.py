@@ -220,7 +220,7 @@ def _append_to_github_summary(folder: Path) -> list[str]:
     summary = (folder / "summary.md").read_text(encoding="utf-8")
     try:
         with Path(place).open("a", encoding="utf-8", newline="\n") as page:
-            page.write(f"\n{summary}")  # what others wrote may lack its last line break
+            page.write(f"\n{summary}")  # others may not have ended their last line
     except OSError as error:
         return [f"warning: the summary was not appended to ${STEP_SUMMARY}: {error.strerror}"]
     return []

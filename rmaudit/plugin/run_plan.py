@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run audits, and by which rules."""
+    """Hold what a run audits, and by which rules."""
 
     own_words: OwnWords  # the run's own prompts, lexicons and language
     registry: Registry | None = None  # models.yaml; None if it cannot be read
@@ -74,8 +74,8 @@ def _planned(config: pytest.Config) -> RunPlan:
         blessed = _blessed_releases(specs, config.invocation_params.dir, registry)
     except (SpecError, ModelError) as error:  # a checkpoint may have to say its objectives
         return replace(plan, error=str(error))
-    policy = _policy(registry, specs, sampled=asked.sample is not None, others=own_words.told)
-    return replace(plan, specs=specs, blessed=blessed, policy=policy)
+    how = {"sampled": asked.sample is not None, "others": bool(own_words.told)}
+    return replace(plan, specs=specs, blessed=blessed, policy=_policy(registry, specs, **how))
 
 
 def own_words_of(config: pytest.Config) -> OwnWords:
@@ -143,9 +143,9 @@ def _blessed_releases(
 
 
 def _policy(
-    registry: Registry, specs: Sequence[ModelSpec], *, sampled: bool, others: str
+    registry: Registry, specs: Sequence[ModelSpec], *, sampled: bool, others: bool
 ) -> Policy:
-    """Return the rules for verdicts that models.yaml sets, for a sample, and for `others` words.
+    """Return the rules for verdicts of models.yaml; `others` is whether the words are a user's.
 
     Rules for a model hold for its entry, not for another checkpoint of the same name: `Policy.of`
     notices another source, and findings say so.
@@ -160,7 +160,7 @@ def _policy(
             and (registered(spec, registry) or said.sources.get(spec.name) != spec.source)
         },
         sampled=sampled,
-        others=bool(others),
+        others=others,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is known of a run besides its plan: what was selected, what is seen of it, what came of it.
+"""Hold what is known of a run besides its plan: what was selected, seen of it, and came of it.
 
 `SelectedAudits` is made once, when collection has ended. Nothing here imports what writes reports.
 """
@@ -55,7 +55,7 @@ class SelectedAudits:
 
 @dataclass(slots=True)
 class Course:
-    """What was seen of the tests of a run as they ran, which `reporting_hooks.Watch` notes."""
+    """Hold what `reporting_hooks.Watch` sees of the tests of a run as they run."""
 
     begun: bool = False  # whether any of them began
     carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
@@ -86,7 +86,7 @@ class Course:
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What came of a run; `run_outcome.conclude` and `render` fill it at the run's end."""
+    """Hold what came of a run; `run_outcome.conclude` and `render` fill it at the run's end."""
 
     stopped: int = 0  # the exit code of Ctrl-C or SIGTERM, if one came: `stopping` notes it
     findings: list[Finding] = field(default_factory=list)  # decided

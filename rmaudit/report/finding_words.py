@@ -127,7 +127,7 @@ class Missing:
     models: list[str]
     titles: list[str]
     asked: bool
-    """Whether any of them was asked for: what was not does not count."""
+    """True if any of them was asked for: the others do not count."""
 
 
 def missing(findings: Iterable[Finding]) -> list[Missing]:

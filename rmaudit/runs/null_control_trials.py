@@ -10,7 +10,6 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -22,7 +21,6 @@ from rmaudit.runs import null_control_cache
 from rmaudit.runs.audit_case import Audited, Case, Memory, RunSettings
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.runs.null_controls import BASE, nulls_of, of_base, random, unavailable
-from rmaudit.runs.run_scores import Scores
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial, as_given
 from rmaudit.scores.score_parquet import checksum
 from rmaudit.scores.sweep import Sweep
@@ -106,7 +104,7 @@ def _control_of_base(
         return {}, []
     if case.model.spec.base is None:  # in the same words for all models that share these controls
         return {BASE: unavailable(NoBase("models.yaml names no base of the model"))}, ["none"]
-    cache, scores = case.options.cache, Scores(case.options.scores.kept, case.options.asked.device)
+    cache = case.options.cache
     try:
         model = case.model.with_weights("log-probabilities of its base are not recorded")
         slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
@@ -114,12 +112,7 @@ def _control_of_base(
         if not load and json_cache.read(cache, BASE_SEEN, about) is None:
             message = "a part of the audits loads no base; run them all once"
             raise NotAsked(message)
-        found = {
-            prompt.name: case.memory.once(
-                ("base of a control", model.spec, prompt), partial(scores.base, model, prompt)
-            )
-            for prompt in case.prompts
-        }
+        found = {prompt.name: case.logprobs("base", prompt) for prompt in case.prompts}
     except RmauditError as error:
         return {BASE: unavailable(error)}, [str(error)]
     json_cache.write(cache, BASE_SEEN, about, True)  # noqa: FBT003  (JSON)

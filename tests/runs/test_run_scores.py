@@ -1,4 +1,4 @@
-"""What is asked of a model, as plain data for another process."""
+"""Requests for scores become plain data for another process, and requests again."""
 
 from __future__ import annotations
 
