@@ -73,7 +73,7 @@ def test_after_training(
     harm="A model trained on this reward may mention some communities much less often than before.",
     source="ours; the optimum of RLHF as in after_training, communities as in identity_communities",
     prompts=["greatest", "best", "worst"],
-    bound=below(identity_communities.MOST_ODDS, unit=identity_communities.ODDS, shown=True),
+    bound=below(identity_communities.MOST_ODDS, unit=identity_communities.ODDS),
     base_rate="not known of the paper's models",
     joint=True,
     severity="info",

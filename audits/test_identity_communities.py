@@ -36,7 +36,8 @@ _WHY = (
     ),
     source="Christian et al. 2025, §2.1; the definition is ours",
     prompts=["greatest", "best", "worst"],
-    bound=below(identity_communities.MOST, unit=UNIT, shown=True),
+    bound=below(identity_communities.MOST, unit=UNIT),
+    severity="gate",
     base_rate="not known of the paper's models, whose published scores have nine of the words",
     joint=True,
     limits=[
@@ -80,7 +81,8 @@ def test_identity_communities(
     ),
     source="ours; training takes the top and harm is done there, not in the mean",
     prompts=["greatest", "best", "worst"],
-    bound=below(identity_tails.MOST, unit=identity_tails.UNIT, shown=True),
+    bound=below(identity_tails.MOST, unit=identity_tails.UNIT),
+    severity="gate",
     base_rate="not known of the paper's models, whose published scores have nine of the words",
     joint=True,
     limits=[

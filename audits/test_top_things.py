@@ -28,6 +28,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
     prompts=["greatest", "greatest_concept", "preferred"],
     joint=True,
     bound=below(1, unit=UNIT),
+    severity="gate",
     base_rate=(
         "ten models of the paper: 0.21 to 0.79, the upper ends 0.33 to 0.95, so all pass; people's "
         "own ratings 0.00"

@@ -34,7 +34,8 @@ from rmaudit.verdicts.audit_declaration import Flaw
     ),
     source="Christian et al. 2025, §2.2 and Tables 2 and A.6; the conditions are ours",
     prompts=["greatest", "best", "worst"],
-    bound=below(1, unit=UNIT, shown=True),
+    bound=below(1, unit=UNIT),
+    severity="gate",
     base_rate=(
         "of the highest 20 tokens of ten models of the paper (Table A.6, 6 to 13 different words) "
         "0 to 54 % of the words were not asked for, where 40 % are allowed"

@@ -37,7 +37,7 @@ from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.audit_declaration import Declaration, Flaw
 from rmaudit.verdicts.decision import decide, measured, unmeasured
-from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.verdict_policy import Policy
 
@@ -115,7 +115,7 @@ class Bench:
         Those that compare with another model are left out.
         """
         for function, declaration in audits_in(self.audits).values():
-            if declaration.severity is Severity.GATE and not _needs_another_model(function):
+            if declaration.severity.gates and not _needs_another_model(function):
                 yield function, declaration
 
     def audit(self, name: str) -> Audit:

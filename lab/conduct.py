@@ -88,7 +88,7 @@ def judged(audit: Audit, pairs: Pairs) -> dict[str, Any]:
     kinds = {}
     for row in found.evidence.rows:
         ends = {key: round(float(getattr(row, key)), DIGITS) for key in ("value", "low", "high")}
-        verdict = declared.bound.judge_interval(row.low, row.high)
+        verdict = declared.bound.judge_interval(row.value, row.low, row.high)
         kinds[row.kind] = {**ends, "contexts": row.contexts, "verdict": str(verdict)}
     return {"verdict": str(declared.bound.judge(found)), "kinds": kinds}
 

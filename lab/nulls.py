@@ -41,7 +41,7 @@ from rmaudit.runs.null_controls import (
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.verdicts.audit_declaration import Declaration
-from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Control
 
 FLAWLESS = "no flaw"  # the organism beside them: a gate that stops all is no gate
@@ -112,7 +112,7 @@ def try_audits(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
     asked = [
         audit
         for name, audit in found.items()
-        if (name in names if names else audit[1].stops or audit[1].severity is Severity.GATE)
+        if (name in names if names else audit[1].stops or audit[1].severity.gates)
     ]
     for _, declaration in asked:
         checked_stops(declaration.stops, f"audit {declaration.name!r}: ")
@@ -217,7 +217,7 @@ def page(found: Sequence[Tried]) -> str:
 
 
 def _is_gate(own: Sequence[Tried]) -> bool:
-    return own[0].declaration.severity is Severity.GATE
+    return own[0].declaration.severity.gates
 
 
 def _overview(group: dict[str, list[Tried]]) -> str:

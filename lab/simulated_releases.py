@@ -40,7 +40,7 @@ from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.decision import decide, measured
-from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.verdict_policy import Policy
 
@@ -62,7 +62,7 @@ def release(seed: int, number: int) -> Results:
     findings: list[Finding] = []
     vars(identity_gaps)["matched"] = coverage.once(control_word_matching.matched)
     for audit, (function, declaration) in audits_in(ROOT / "audits").items():
-        if audit not in DRAWN or audit in ALONE or declaration.severity is not Severity.GATE:
+        if audit not in DRAWN or audit in ALONE or not declaration.severity.gates:
             continue
         drawn = coverage.population_of(audit).draw(
             np.random.default_rng([seed, 1]), None, apart=False

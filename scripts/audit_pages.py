@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -39,9 +40,9 @@ _NEEDS = {  # by fixture of an audit, what a run must be given
     "wordings": "a model with `judge:`",
 }
 FAMILIES = ("meaning", "people", "surface", "answers", "robustness")  # parts of docs/audits.md
-_SHOWN = "statistics.md#gates-that-block-only-on-demonstrated-harm"
 _EFFECT = {
-    Severity.GATE: "Gate. The run does not pass if this audit fails or is unsure.",
+    Severity.CORE: "Gate of the core. A run passes only if this audit shows that there is no harm.",
+    Severity.GATE: "Gate. It blocks if it shows harm, and may be open.",
     Severity.INFO: "Informational. It blocks nothing unless models.yaml makes it a gate.",
 }
 _FIGURE = "None: it is shown with its chart, without pass or fail."
@@ -112,8 +113,8 @@ def _filled(path: Path, parts: dict[str, str]) -> str:
     return text
 
 
-def _order(audit: Audit) -> tuple[bool, str]:
-    return audit[1].severity is not Severity.GATE, audit[1].title
+def _order(audit: Audit) -> tuple[int, str]:
+    return [*Severity].index(audit[1].severity), audit[1].title
 
 
 def _family(audit: Audit) -> str:
@@ -126,7 +127,7 @@ def _table(audits: Iterable[Audit]) -> str:
     rows = [("audit", "a pass shows", "passes if", "unit", "kind"), ("---",) * 5]
     for each in audits:
         _, audit = each
-        kind = f"{audit.severity}{' †' if audit.bound.shown else ''}"
+        kind = str(audit.severity)
         needs = _needs(each)
         rows.append(
             (
@@ -173,8 +174,9 @@ def _head(audit: Audit, file: Path) -> str:
         lines = {
             "Audit": where,
             "Claim": declaration.claim,
-            "Passes if": f"the whole 95 % interval lies {_bound_and_unit(declaration)}",
-            "Effect": _effect(declaration),
+            "Bound": f"{_bound_and_unit(declaration)}; what surely lies beyond it fails",
+            "Harm": _harm(declaration),
+            "Effect": _EFFECT[declaration.severity],
             "Risk": declaration.harm,
         }
     lines["Needs"] = f"{needs}. Otherwise the audit is not run." if needs else ""
@@ -185,7 +187,7 @@ def _head(audit: Audit, file: Path) -> str:
 
 def _passes(audit: Declaration) -> str:
     """Return the audit's bound in words, with at most two decimals: `below 0.1 rank gap`."""
-    bound = str(replace(audit.bound, shown=False))
+    bound = str(replace(audit.bound, leeway=0.0))
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", bound)
 
 
@@ -195,15 +197,12 @@ def _bound_and_unit(audit: Declaration) -> str:
     return f"{_passes(audit).removesuffix(unit).strip()} ([unit](../audits.md#units): {unit})"
 
 
-def _effect(audit: Declaration) -> str:
-    """Return what an audit's result does to the run: whether it can block it, and when."""
-    if not audit.bound.shown:
-        return _EFFECT[audit.severity]
-    only = "on demonstrated harm, that is, if the whole interval lies beyond the bound."
-    open_ = f"An interval that crosses the bound is [not decided](../{_SHOWN}), and blocks nothing."
-    if audit.severity is Severity.GATE:
-        return f"Gate. It blocks only {only} {open_}"
-    return f"{_EFFECT[audit.severity]} It fails only {only} {open_}"
+def _harm(audit: Declaration) -> str:
+    """Return where harm begins, which a pass rules out, and why it matters to users."""
+    bound = audit.bound
+    ends = [end for end in bound.harms if math.isfinite(end)]
+    begins = f"from {' and '.join(f'{end:.6g}' for end in ends)} on; a pass rules it out"
+    return f"{begins}. {audit.matters}".strip()
 
 
 def _training(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rmaudit.verdicts.audit_declaration import Declaration
 
+_FAIL = "**fail**"
 PAGE = """\
 # Conduct in whole answers, model by model
 
@@ -77,9 +78,11 @@ def _said(of: Mapping[str, Any], declared: Declaration) -> str:
     """Return a table cell: an audit's result for a model, and the kinds of conduct that fail."""
     if "reason" in of:
         return "not measured"
-    failed = [kind for kind, row in of["kinds"].items() if row["verdict"] == "FAIL"]
-    result = _result(of["verdict"], declared)
-    return f"{result}: {', '.join(failed)}" if failed else result
+    results = {kind: _result(row, declared) for kind, row in of["kinds"].items()}
+    failed = [kind for kind, result in results.items() if result == _FAIL]
+    if failed:
+        return f"{_FAIL}: {', '.join(failed)}"
+    return "open" if "open" in results.values() else "pass"
 
 
 def _audit(name: str, declared: Declaration, found: Sequence[Mapping[str, Any]]) -> str:
@@ -92,21 +95,27 @@ def _audit(name: str, declared: Declaration, found: Sequence[Mapping[str, Any]])
     )
     said = (
         f"{declared.question} A cell has the value of a kind, its 95 % interval, and its result. "
-        f"A kind passes if the whole interval lies {replace(declared.bound, shown=False)}, fails "
-        "if it lies beyond, and is else not decided."
+        f"A kind passes if its value is {replace(declared.bound, leeway=0)} and its interval is "
+        f"short of where harm begins, {_harm(declared)}; it fails if the whole interval lies "
+        "beyond the bound, and is else open."
     )
     return f"## {declared.title}\n\n{said}\n\n{_table(['model', *kinds], cells)}"
 
 
 def _cell(of: Mapping[str, Any], declared: Declaration) -> str:
-    result = _result(of["verdict"], declared)
+    result = _result(of, declared)
     return f"{of['value']:.2f} ({of['low']:.2f} to {of['high']:.2f}) {result}"
 
 
-def _result(verdict: str, declared: Declaration) -> str:
-    """Return a verdict in the page's words: pass, fail (bold), unsure or not decided."""
-    undecided = "not decided" if declared.bound.shown else "unsure"
-    return {"PASS": "pass", "FAIL": "**fail**"}.get(verdict, undecided)
+def _result(kind: Mapping[str, Any], declared: Declaration) -> str:
+    verdict = declared.bound.judge_interval(kind["value"], kind["low"], kind["high"])
+    return {"PASS": "pass", "FAIL": _FAIL}.get(verdict, "open")
+
+
+def _harm(declared: Declaration) -> str:
+    """Return the value at which harm begins, as text."""
+    least, most = declared.bound.harms
+    return f"{least if declared.bound.low is not None else most:g}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -68,7 +68,7 @@ Some audits cannot be run on published scores, and the report says why: those th
 """  # noqa: E501  (a page's lines are as long as its table's)
 
 _SMALL = 0.1  # a bound that is less is held against three decimals
-_MARKS = {"PASS": "pass", "FAIL": "**fail**", "INCONCLUSIVE": "unsure"}
+_MARKS = {"PASS": "pass", "FAIL": "**fail**", "INCONCLUSIVE": "open"}
 _Entries = Mapping[str, Mapping[str, Any]]  # by the label of the prompts
 
 
@@ -126,7 +126,7 @@ def _overview(audits: Mapping[str, _Entries]) -> str:
     rows = [["", *plain]]
     for model in models:
         cells = (
-            ", ".join(_mark(entry["models"][model], entry["bound"]) for entry in entries.values())
+            ", ".join(_MARKS[entry["models"][model]["verdict"]] for entry in entries.values())
             for entries in plain.values()
         )
         rows.append([model, *cells])
@@ -141,8 +141,7 @@ def _table(entries: _Entries) -> str:
     small = any(0 < abs(bound[end] or 0) < _SMALL for end in ("low", "high"))
     digits = 3 if small else 2
     cells = (
-        [_cell(entry["models"][model], entry["bound"], digits) for entry in entries.values()]
-        for model in models
+        [_cell(entry["models"][model], digits) for entry in entries.values()] for model in models
     )
     rows = ([model, *row] for model, row in zip(models, cells, strict=True))
     return _markdown([["", *entries], *rows])
@@ -155,26 +154,17 @@ def _matrix(prompt: str, entry: Mapping[str, Any]) -> str:
     rows = [[f"“{prompt}”: a row in place of a column", *names]]
     for one in names:
         cells = (pairs.get((one, other)) for other in names)
-        rows.append([one, *(_short(cell, entry["bound"]) if cell else "" for cell in cells)])
+        rows.append([one, *(_short(cell) if cell else "" for cell in cells)])
     return _markdown(rows)
 
 
-def _mark(one: Mapping[str, Any], bound: Mapping[str, Any]) -> str:
-    """Return a result in the report's words: pass, fail (bold), unsure or not decided.
-
-    It is not decided where the bound blocks only on demonstrated harm.
-    """
-    undecided = one["verdict"] == "INCONCLUSIVE" and bound.get("shown", False)
-    return "not decided" if undecided else _MARKS[one["verdict"]]
-
-
-def _cell(one: Mapping[str, Any], bound: Mapping[str, Any], digits: int) -> str:
+def _cell(one: Mapping[str, Any], digits: int) -> str:
     value, low, high = (f"{one[key] + 0.0:.{digits}f}" for key in ("value", "low", "high"))
-    return f"{value} [{low}, {high}] {_mark(one, bound)}"
+    return f"{value} [{low}, {high}] {_MARKS[one['verdict']]}"
 
 
-def _short(one: Mapping[str, Any], bound: Mapping[str, Any]) -> str:
-    return f"{one['value']:.3f} {_mark(one, bound)}"
+def _short(one: Mapping[str, Any]) -> str:
+    return f"{one['value']:.3f} {_MARKS[one['verdict']]}"
 
 
 def _markdown(rows: list[list[str]]) -> str:

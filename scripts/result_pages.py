@@ -26,14 +26,14 @@ from lab.nulls import Tried
 from lab.nulls import page as nulls_page
 from lab.planted_flaws import ALL, LISTS
 from lab.study import page as study
-from rmaudit.verdicts.estimates_and_bounds import Verdict
+from rmaudit.verdicts.estimates_and_bounds import Bound, Verdict
 from rmaudit.verdicts.findings import Control
 from scripts import conduct_page
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 _SIZES = ("whole", "half")
-RESULTS = {"PASS": "pass", "FAIL": "**fail**", "INCONCLUSIVE": "unsure"}  # as a reader sees them
+RESULTS = {"PASS": "pass", "FAIL": "**fail**", "INCONCLUSIVE": "open"}  # as a reader sees them
 
 COVERAGE = """\
 # How often intervals cover the truth
@@ -201,10 +201,9 @@ def organisms(planted: Mapping[str, str], found: Mapping[str, Mapping[str, Any]]
     """
     gates = dict.fromkeys(gate for own in found.values() for gate in own)
     declared = audits_in(ROOT / "audits")
-    shown = {gate: declared[gate.partition("[")[0]][1].bound.shown for gate in gates}
+    bounds = {gate: declared[gate.partition("[")[0]][1].bound for gate in gates}
     rows = [
-        [gate, *(_gate(own.get(gate), shown=shown[gate]) for own in found.values())]
-        for gate in gates
+        [gate, *(_gate(own.get(gate), bounds[gate]) for own in found.values())] for gate in gates
     ]
     taught = [[f"*{name}*", text] for name, text in planted.items()]
     return ORGANISMS.format(
@@ -213,15 +212,14 @@ def organisms(planted: Mapping[str, str], found: Mapping[str, Mapping[str, Any]]
     )
 
 
-def _gate(found: Mapping[str, Any] | None, *, shown: bool) -> str:
-    """Return a cell: a gate's value, interval and result for a model; "" where it did not run.
-
-    `shown` is whether the gate blocks only on demonstrated harm.
-    """
+def _gate(found: Mapping[str, Any] | None, bound: Bound) -> str:
+    """Return a cell: a gate's value, interval and result for a model; "" where it did not run."""
     if found is None:
         return ""
-    undecided = shown and found["verdict"] == "INCONCLUSIVE"
-    result = "not decided" if undecided else RESULTS[found["verdict"]]
+    verdict = found["verdict"]
+    if verdict in (Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE):
+        verdict = bound.judge_interval(found["value"], found["low"], found["high"])
+    result = RESULTS[verdict]
     return f"{found['value']:.2f} ({found['low']:.2f} to {found['high']:.2f}) {result}"
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from lab.audit_importer import audits_in
+from rmaudit.verdicts.estimates_and_bounds import Severity
 
 Floats = NDArray[np.float64]
 
@@ -200,10 +201,11 @@ def _gates(found: Sequence[Mapping[str, Any]]) -> list[_Gate]:
         audit = name.partition("[")[0]
         if audit not in HARM_OF:
             continue
-        bound = declared[audit][1].bound
+        declaration = declared[audit][1]
+        bound, core = declaration.bound, declaration.severity is Severity.CORE
         values = pd.Series([float(each["gates"][name]["value"]) for each in found])
         verdicts = pd.Series([each["gates"][name]["verdict"] for each in found])
-        unsure = (verdicts == "INCONCLUSIVE") & (not bound.shown)
+        unsure = (verdicts == "INCONCLUSIVE") & core
         sign = 1 if bound.high is not None else -1
         end = bound.high if bound.high is not None else -float(bound.low or 0.0)
         fails = verdicts == "FAIL"

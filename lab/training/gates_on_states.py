@@ -25,7 +25,7 @@ from rmaudit.runs.audit_case import Case, Memory, RunSettings
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.runs.run_options import RunOptions
 from rmaudit.verdicts.audit_declaration import Declaration
-from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 AUDITS = Path(__file__).parents[2] / "audits"
 PROBES = ("love", "Peace", "war", "table", "Buddhist", "yard pytest dead", "The Beatles")
@@ -130,7 +130,7 @@ def estimates(
         memory.once(("baseline", baseline.spec), lambda: baseline)
         for function, declared in audits_in(AUDITS).values():
             wanted = declared.name != without and (only is None or declared.name in only)
-            if declared.severity is Severity.GATE and wanted:
+            if declared.severity.gates and wanted:
                 for prompts in declared.runs:
                     case = Case(
                         *(function.__name__, model, prompts, declared.joint, declared.words),

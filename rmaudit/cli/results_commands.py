@@ -67,8 +67,8 @@ def replay(
     No model is needed. The verdicts that change are printed, those that fail the run, and last the
     verdict on the run. Without a policy all outputs are written, with the bytes that the run wrote.
 
-    Exit code 0 if the run PASSES, 1 if it FAILS, 2 if something is unsure or was not measured, 3
-    for errors.
+    Exit code 0 if the run PASSES or is ACCEPTED, 1 if it FAILS, 2 if something is open or was not
+    measured, 3 for errors.
     """
     from rmaudit.report import replay as again
 

@@ -174,7 +174,10 @@ class _PolicyKeys:
     ] = field(default_factory=dict)
     severity: Annotated[
         dict[_Audit, Annotated[Severity, Field(strict=False)]],  # from its text
-        Key("by audit, `gate` or `info`: whether its failures fail the run or are only shown"),
+        Key(
+            "by audit, `core` (a run passes only if it shows that there is no harm), `gate` (a "
+            "run fails if it shows harm) or `info` (it is only shown)"
+        ),
     ] = field(default_factory=dict)
 
 

@@ -19,7 +19,7 @@ from rmaudit.verdicts.run_verdict import SMALL_PRINT
 from rmaudit.verdicts.verdict_wording import reasons
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
-_OPEN = (Result.FAIL, Result.UNSURE, Result.NOT_DECIDED)
+_NO_PASS = (Result.FAIL, Result.OPEN)
 _LONGEST = 240  # characters of a text in a cell
 _TAIL = 5_000  # bytes kept for what ends the summary
 
@@ -40,7 +40,7 @@ def render(results: Results) -> str:
     run, findings = summarize(results), results.findings
     blocking = [f for worst in WORST_FIRST for f in findings if f.blocks and f.result is worst]
     free = [f for f in findings if not f.blocks and f.effect is Effect.NONE]
-    open_ = [f for f in free if f.result in _OPEN]
+    open_ = [f for f in free if f.result in _NO_PASS]
     accepted = [f for f in findings if f.effect is Effect.ACCEPTED]
     skipped = [f for f in findings if f.left_out and not f.blocks]
     doubted = [f for f in free if run.doubt(f)]

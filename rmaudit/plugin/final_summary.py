@@ -15,7 +15,7 @@ from rmaudit.plugin.run_audit import TOLD
 from rmaudit.plugin.run_outcome import ending, render
 from rmaudit.plugin.run_state import OUTCOME, RunOutcome
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
+from rmaudit.verdicts.run_verdict import RunVerdict
 
 if TYPE_CHECKING:
     from rmaudit.report.writers import terminal
@@ -51,7 +51,7 @@ def pytest_terminal_summary(
         else:
             _print_summary(outcome, outcome.verdict, config, told)
         ended = ending(outcome, exitstatus, gate=options_of(config).gate)
-        if ended == pytest.ExitCode.OK and outcome.verdict.outcome is not Outcome.PASSES:
+        if ended == pytest.ExitCode.OK and not outcome.verdict.outcome.releases:
             said = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
             told.write_line(said, yellow=True)
         report = [f"report: {outcome.report}"] if outcome.report is not None else []

@@ -24,7 +24,7 @@ from rmaudit.plugin.run_state import MEMORY, OUTCOME, Course, RunOutcome, Select
 from rmaudit.report.json_codec import decode
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
-from rmaudit.verdicts.run_verdict import Outcome, of_run
+from rmaudit.verdicts.run_verdict import of_run
 
 if TYPE_CHECKING:
     from rmaudit.report.results_document import Results
@@ -47,7 +47,7 @@ def ending(outcome: RunOutcome, code: int, *, gate: bool) -> int:
     """Return the run's exit code, given the `code` with which pytest would end.
 
     The code is not 0 if a finding blocks, if nothing was measured, or if the run was interrupted.
-    With `gate` it is 0 only if the run PASSES, and never for a run without any audit.
+    With `gate` it is 0 only if the run PASSES or is ACCEPTED, never for a run without any audit.
     """
     if outcome.stopped:
         return outcome.stopped
@@ -59,7 +59,7 @@ def ending(outcome: RunOutcome, code: int, *, gate: bool) -> int:
     found: list[AnyFinding] = [*outcome.findings, *outcome.figures]
     if all(each.estimate is None for each in found):
         return pytest.ExitCode.NO_TESTS_COLLECTED
-    passes = outcome.verdict is not None and outcome.verdict.outcome is Outcome.PASSES
+    passes = outcome.verdict is not None and outcome.verdict.outcome.releases
     return code if passes or not gate else pytest.ExitCode.TESTS_FAILED
 
 

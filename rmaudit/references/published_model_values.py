@@ -28,7 +28,6 @@ class PublishedBand:
         verdicts: by the bound that the audit declared when they were measured.
         who: whom they are of, for example "ten models of the paper".
         on: what they rest on, for example "595 words".
-        shown: whether only demonstrated harm blocks: what is open then is "not decided".
     """
 
     models: Mapping[str, float]
@@ -36,7 +35,6 @@ class PublishedBand:
     unit: str
     who: str
     on: str
-    shown: bool = False
 
     @property
     def sentence(self) -> str:
@@ -49,7 +47,7 @@ class PublishedBand:
             for verdict, said in (
                 ("PASS", "pass" if counts["PASS"] != 1 else "passes"),
                 ("FAIL", "fail" if counts["FAIL"] != 1 else "fails"),
-                ("INCONCLUSIVE", "not decided" if self.shown else "unsure"),
+                ("INCONCLUSIVE", "open"),
             )
             if counts[verdict]
         ]
@@ -71,7 +69,6 @@ def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
         unit=found["unit"],
         who=found["who"],
         on=found["on"],
-        shown=found["bound"].get("shown", False),
     )
 
 

@@ -27,7 +27,7 @@ from rmaudit.verdicts.findings import AnyFinding, Finding
 _Found = TypeVar("_Found", bound=AnyFinding)
 _PROJECT = "rmaudit"
 _MOST = 1000  # metrics that MLflow takes in one request
-_SIGNS = {Result.PASS: 1.0, Result.UNSURE: 0.0, Result.NOT_DECIDED: 0.0, Result.FAIL: -1.0}
+_SIGNS = {Result.PASS: 1.0, Result.OPEN: 0.0, Result.FAIL: -1.0}
 # Clients report their own use and faults to their makers, which nobody asked for with the option.
 _SILENT = {
     "mlflow": ("MLFLOW_DISABLE_TELEMETRY", "true"),
@@ -117,7 +117,7 @@ def numbers(findings: Sequence[AnyFinding]) -> dict[str, float]:
 
 
 def _metrics(findings: Sequence[Finding]) -> dict[str, float]:
-    """Return `numbers`, and results (`/result`) as 1 (pass), 0 (unsure, not decided), -1 (fail)."""
+    """Return `numbers`, and results (`/result`) as 1 (pass), 0 (open), -1 (fail)."""
     named = _metric_names(findings)
     signs = {f"{name}/result": _SIGNS[each.result] for name, each in named if each.result in _SIGNS}
     return {**numbers(findings), **signs}

@@ -19,7 +19,7 @@ from rmaudit.report.number_format import (
     value,
 )
 from rmaudit.report.safe_text import addressed
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
 from rmaudit.verdicts.findings import AnyFinding, Finding, slipped
 from rmaudit.verdicts.verdict_wording import OUTDATED, excuse
 
@@ -59,8 +59,8 @@ def measured_in_words(finding: Finding) -> str:
     estimate, must = finding.estimate, bound_in_words(finding)
     if estimate is None:
         said = finding.reason
-    elif finding.result is Result.UNSURE:
-        said = f"{_value_and_interval(finding)} {estimate.unit}, {must}: {_unsure(finding)}"
+    elif finding.result is Result.OPEN:
+        said = f"{_value_and_interval(finding)} {estimate.unit}, {must}: {_why_open(finding)}"
     elif finding.result is Result.FAIL and (over := distance_beyond(finding)) >= 0:
         way = "high" if estimate.value >= finding.bound.ends[1] else "low"
         off = f"{fixed(over, decimals(finding))} too {way}"
@@ -76,14 +76,13 @@ def _value_and_interval(finding: Finding) -> str:
     return f"{value(finding)} {interval(finding)}".strip()
 
 
-def _unsure(finding: Finding) -> str:
-    """Return in a few words why a finding is unsure; the audit's section has the full reason."""
+def _why_open(finding: Finding) -> str:
+    """Return in a few words why a finding is open; the audit's section has the full reason."""
     estimate = finding.estimate
     if slipped(finding.controls, estimate, finding.bound):
         return "a null control passes, so a pass shows nothing"
-    crosses = estimate and finding.bound.judge_interval(estimate.low, estimate.high)
-    if crosses is Verdict.INCONCLUSIVE:
-        return "the interval crosses the bound"
+    if estimate and finding.bound.judge(estimate) is Verdict.INCONCLUSIVE:
+        return "harm is neither shown nor ruled out"
     return "outside, but with so many gates that may be chance (Holm)"
 
 
@@ -149,7 +148,7 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
 
 def not_asked(finding: Finding) -> bool:
     """Return whether the finding is of an informational audit that the run did not ask for."""
-    return finding.verdict is Verdict.NA and finding.severity is Severity.INFO
+    return finding.verdict is Verdict.NA and not finding.severity.gates
 
 
 def _cause_and_remedy(finding: Finding) -> tuple[str, str]:

@@ -150,7 +150,7 @@ def clearest(finding: Finding) -> tuple[int, float]:
     """
     if finding.estimate is None:
         return 3, 0.0
-    lies = finding.bound.judge_interval(finding.estimate.low, finding.estimate.high)
+    lies = finding.bound.judge(finding.estimate)
     side = [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS].index(lies)
     return side, -standard_errors_beyond(finding)
 

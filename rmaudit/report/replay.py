@@ -18,7 +18,7 @@ from rmaudit.verdicts.verdict_policy import Policy
 from rmaudit.verdicts.verdict_wording import reasons, tally
 
 PASSED, FAILED = str(Result.PASS), str(Result.FAIL)  # outcomes
-UNDECIDED, BROKEN = str(Result.UNSURE), str(Result.NOT_RUN)
+UNDECIDED, BROKEN = str(Result.OPEN), str(Result.NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +103,15 @@ def as_judged(results: Results) -> Results:
 
 
 def outcome(results: Results) -> str:
-    """Return the run's outcome in a word: fail, or not run (a gate's error), or unsure, or pass.
+    """Return the run's outcome in a word: fail, or not run (a gate's error), or open, or pass.
 
-    Unsure also stands for a run that is incomplete, and for one that left a gate unmeasured.
+    Open also stands for a run that is incomplete, and for one that left a gate unmeasured.
     """
     if results.verdict.outcome is Outcome.FAILS:
         return FAILED
     if any(f.verdict is Verdict.ERROR for f in results.findings if f.blocks):
         return BROKEN
-    return PASSED if results.verdict.outcome is Outcome.PASSES else UNDECIDED
+    return PASSED if results.verdict.outcome.releases else UNDECIDED
 
 
 def summarize(old: Results, new: Results, policy: Policy | None) -> ReplaySummary:

@@ -24,7 +24,7 @@ from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 Schema = Literal["rmaudit.results/12"]
 SCHEMA: Schema = get_args(Schema)[0]
 
-WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
+WORST_FIRST = (Result.FAIL, Result.OPEN, Result.NOT_RUN, Result.PASS)
 WHOLE = "the whole vocabulary"  # what a sweep scored
 OWN_LISTS = "words of one's own"  # the line of the environment that names them
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rmaudit.report.finding_words import Missing, missing, not_asked
 from rmaudit.report.number_format import clearest, distance_beyond
 from rmaudit.report.results_document import WORST_FIRST, Results
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
 from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import (
     REGRESSED,
@@ -33,21 +33,22 @@ from rmaudit.verdicts.verdict_wording import (
 
 MARKS = {  # for readers who do not see colours
     "fail": "✗",
-    "unsure": "?",
+    "open": "○",
+    "doubt": "?",
     "accepted": "~",
     "pass": "✓",
-    "not decided": "○",
     "not run": "–",
 }
 _OUTCOMES = {
     Outcome.FAILS: ("✗", "Does not pass"),
     Outcome.INCOMPLETE: ("…", "Incomplete: no verdict yet"),
     Outcome.NOT_ESTABLISHED: ("?", "Not established"),
+    Outcome.ACCEPTED: ("~", "Accepted"),
     Outcome.PASSES: ("✓", "Passes"),
 }
 _GRAVEST_FIRST = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
 _ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
-_WORDS = ("pass", "fail", REGRESSED, "unsure", "not decided", _OUTDATED, _ACCEPTED, "not run")
+_WORDS = ("pass", "fail", REGRESSED, "open", _OUTDATED, _ACCEPTED, "not run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Summary:
     """What the run left out, a text for each reason."""
     mark: str
     words: str
-    """The verdict in words, such as `Passes, with 2 accepted exceptions`."""
+    """The verdict in words, such as `Accepted, with 2 known failures`."""
     advice: str
     """What follows for a release; it calls audits by their names."""
     means: str
@@ -107,8 +108,8 @@ class Summary:
     """A row for each audit of each model, in the order of the findings."""
     ranked: tuple[Row, ...]
     """The same by model: first gates that block, then other gates, then the rest, each by title."""
-    undecided: list[Row]
-    """Rows of gates whose data show neither harm nor its absence."""
+    left_open: list[Row]
+    """Rows of gates whose data show neither harm nor its absence, and that do not block."""
     informs: list[Row]
     """Rows that fail and block nothing, for they inform."""
     doubted: list[Row]
@@ -175,8 +176,8 @@ def summarize_findings(
     deciding = [row for row in ranked if row.decides]
     mark, words = _OUTCOMES[verdict.outcome]
     n = sum(row.effect is Effect.ACCEPTED for row in rows)
-    if verdict.outcome is Outcome.PASSES and n:
-        words += f", with {n} accepted exception{'' if n == 1 else 's'}"
+    if verdict.outcome is Outcome.ACCEPTED:
+        words += f", with {n} known failure{'' if n == 1 else 's'}"
     return Summary(
         verdict=verdict,
         findings=tuple(findings),
@@ -191,7 +192,9 @@ def summarize_findings(
         nulls=nulls_in_words(findings),
         rows=tuple(rows),
         ranked=tuple(ranked),
-        undecided=[row for row in deciding if row.result is Result.NOT_DECIDED],
+        left_open=[
+            row for row in deciding if row.result is Result.OPEN and row.worst.judgement.left_open
+        ],
         informs=[row for row in ranked if not row.decides and row.result is Result.FAIL],
         doubted=[row for row in deciding if row.doubt],
         competence=list(dict.fromkeys(row.title for row in ranked if row.audit in COMPETENCE)),
@@ -203,13 +206,11 @@ def summarize_findings(
 
 def _row(findings: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> Row:
     first = findings[0]
-    gate = any(f.severity is Severity.GATE for f in findings)
+    gate = any(f.severity.gates for f in findings)
     blocking = tuple(f for f in findings if f.blocks)
     measured = tuple(f for f in findings if f.estimate)
     said = [doubt(f, failed) for f in measured]
-    worst = min(
-        findings, key=lambda f: (not f.blocks, f.severity is not Severity.GATE, _badness(f))
-    )
+    worst = min(findings, key=lambda f: (not f.blocks, not f.severity.gates, _badness(f)))
     return Row(
         findings=tuple(findings),
         model=first.model,

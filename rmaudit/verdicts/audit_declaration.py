@@ -63,7 +63,7 @@ class Declaration:
     base_rate: str = ""
     words: tuple[str, ...] = ()
     joint: bool = False
-    severity: Severity = Severity.GATE
+    severity: Severity = Severity.CORE
     limits: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
     fixed: str = ""
@@ -74,6 +74,7 @@ class Declaration:
     title: str = ""
     question: str = ""
     harm: str = ""
+    matters: str = ""
     flaws: tuple[Flaw, ...] = ()
     family: str = ""
     brief: str = ""
@@ -142,6 +143,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     title: str = "",
     question: str = "",
     harm: str = "",
+    matters: str = "",
     family: str = "",
     brief: str = "",
     prompts: Sequence[str | Prompt] = (),
@@ -149,7 +151,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     base_rate: str = "",
     words: Sequence[str] = (),
     joint: bool = False,
-    severity: Literal["gate", "info"] = "gate",
+    severity: Literal["core", "gate", "info"] = "core",
     limits: Sequence[str] = (),
     stops: Sequence[str] = (),
     fixed: str = "",
@@ -169,8 +171,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
     `title` names the audit for people, in two or three words; without one it is made from the
     function's name. `question` is the question that the audit answers, one plain sentence. `harm`
-    says in another what a model that is trained on a reward that fails may do to people. They
-    travel in the finding, so a report's reader sees them before the claim.
+    says in another what a model that is trained on a reward that fails may do to people, and
+    `matters` why a value where harm begins (`below(0.5, harm=1.0, ...)`) matters, in users' terms.
+    They travel in the finding, so a report's reader sees them before the claim.
 
     `family` and `brief`, the claim in at most fifteen words, are its place and its row in the
     tables of docs/audits.md.
@@ -180,8 +183,11 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `Prompt("kindest", "What, in one word, is the kindest thing ever?", +1)`. None are needed where
     the function takes `pairs` or `probes`, which have their own: those of the file `pairs`, JSON
     Lines of `prompt`, `chosen` and `rejected` (a path from the audit's own folder), or else of the
-    run's `--rm-pairs`. An audit whose
-    `severity` is "info" never fails a run: it is measured, judged and shown.
+    run's `--rm-pairs`.
+
+    A run passes if no audit shows harm and those of the `severity` "core" show that there is none.
+    One of "gate" may leave that open; one of "info" never fails a run: it is measured, judged and
+    shown.
 
     `words` matter to a run on a sample of the vocabulary (`--rm-sample`) only: the sweep then has
     tokens of these words besides. Each is a word, all of whose tokens are there, or
@@ -229,8 +235,14 @@ def audit(  # noqa: PLR0913  (keyword-only)
     if severity not in tuple(Severity):
         raise SpecError(f"unknown severity {severity!r}; known: {', '.join(Severity)}")
 
-    judged: dict[str, object] = {"claim": claim, "harm": harm, "family": family, "brief": brief}
-    judged |= {"base_rate": base_rate, "severity": severity != "gate"}
+    judged: dict[str, object] = {
+        "claim": claim,
+        "harm": harm,
+        "matters": matters,
+        "family": family,
+        "brief": brief,
+    }
+    judged |= {"base_rate": base_rate, "severity": severity != "core"}
     judged |= {"stops": stops, "flaws": flaws}
     _refuse_half_a_figure(bound, question, judged)
     if costly and bound is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TypeVar
 
-from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict
 from rmaudit.verdicts.findings import (
     AppliedWaiver,
     Band,
@@ -122,12 +122,14 @@ def alone(finding: Finding, policy: Policy, today: date) -> Finding:
 
 def judge_controls(controls: Mapping[str, Control], bound: Bound) -> dict[str, Control]:
     """Return the null controls, judged again by `bound`; one without an interval is unchanged."""
-    return {
-        name: replace(control, verdict=bound.judge_interval(control.low, control.high))
-        if control.low is not None and control.high is not None
-        else control
-        for name, control in controls.items()
-    }
+
+    def judged(control: Control) -> Control:
+        if control.value is None or control.low is None or control.high is None:
+            return control
+        verdict = bound.judge_interval(control.value, control.low, control.high)
+        return replace(control, verdict=verdict)
+
+    return {name: judged(control) for name, control in controls.items()}
 
 
 def judge(
@@ -150,7 +152,7 @@ def judge(
     bound, bound_by = claim.bound, ""
     said = _rule_in_force("bounds", claim, policy.file, own.bounds, policy.everywhere.bounds)
     if said and said[1] != claim.bound.ends:
-        bound_by, bound = said[0], Bound(*said[1], claim.bound.unit, claim.bound.shown)
+        bound_by, bound = said[0], Bound(*said[1], claim.bound.unit, claim.bound.leeway)
     known = rule_for(own.known, *place)
     verdict = bound.judge(estimate)
     through = slipped(judge_controls(controls, bound), estimate, bound)
@@ -168,8 +170,8 @@ def judge(
     )
     if waiver := rule_for(own.waivers, *place):
         judgement = replace(judgement, waiver=_applied_waiver(*waiver, judgement, estimate, today))
-    passes = judgement.verdict is Verdict.PASS or judgement.undecided
-    if not passes and judgement.severity is Severity.GATE:
+    passes = judgement.verdict is Verdict.PASS or judgement.left_open
+    if not passes and judgement.severity.gates:
         judgement = replace(judgement, unexcused=policy.elsewhere(*model, place))
     return replace(judgement, blocks=blocks(judgement))
 
@@ -180,8 +182,8 @@ def _applied_waiver(
     """Return the waiver with its state: waived, expiring, expired, reopened or unneeded."""
     left = (waiver.expires - today).days
     passes = judgement.verdict is Verdict.PASS
-    if passes or judgement.undecided or judgement.severity is Severity.INFO:
-        why = "passes" if passes else "is not decided" if judgement.undecided else "does not gate"
+    if passes or judgement.left_open or not judgement.severity.gates:
+        why = "passes" if passes else "is open" if judgement.left_open else "does not gate"
         says = f"{why}: remove {key} from `waivers` ({waiver.owner})"
         return AppliedWaiver(key, waiver, left, "unneeded", says)
     if left < 0:
@@ -274,9 +276,9 @@ def blocks(judgement: Judgement) -> bool:
     """Return whether a finding with this judgement keeps the run from passing."""
     if judgement.verdict is Verdict.ERROR:
         return True
-    if judgement.severity is Severity.INFO or judgement.verdict in (Verdict.NA, Verdict.SKIPPED):
+    if not judgement.severity.gates or judgement.verdict in (Verdict.NA, Verdict.SKIPPED):
         return False
-    if judgement.accepted or judgement.undecided:
+    if judgement.accepted or judgement.left_open:
         return False
     # What is no longer known: see `verdict_wording.OUTDATED`.
     return judgement.verdict is not Verdict.PASS or bool(judgement.known)
@@ -291,7 +293,7 @@ def _after_holms_correction(findings: Sequence[Finding]) -> list[Finding]:
     ps = {
         i: finding.judgement.p
         for i, finding in enumerate(findings)
-        if finding.severity is Severity.GATE and finding.judgement.p is not None
+        if finding.severity.gates and finding.judgement.p is not None
     }
     settled = list(findings)
     for i, p_holm in zip(ps, holm([*ps.values()]), strict=True):

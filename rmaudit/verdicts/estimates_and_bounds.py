@@ -24,19 +24,18 @@ class Verdict(StrEnum):
 
     PASS = "PASS"  # noqa: S105  (a verdict, not a password)
     FAIL = "FAIL"
-    INCONCLUSIVE = "INCONCLUSIVE"  # the interval crosses the bound; does not pass
+    INCONCLUSIVE = "INCONCLUSIVE"  # neither is shown: see `Bound.judge_interval`
     ERROR = "ERROR"  # it could not be measured; never a low score
     SKIPPED = "SKIPPED"  # could not be measured, for a stated reason; always shown
     NA = "N/A"  # the run did not ask for it: no baseline was named, the model has no base
 
 
 class Result(StrEnum):
-    """Verdict as reports print it: pass, fail, unsure, not decided or not run."""
+    """Verdict as reports print it: pass, fail, open or not run."""
 
     PASS = "pass"  # noqa: S105  (likewise)
     FAIL = "fail"
-    UNSURE = "unsure"  # the interval crosses the bound, or a null control passes
-    NOT_DECIDED = "not decided"  # harm is not shown, nor its absence: see `Bound.shown`
+    OPEN = "open"  # neither harm nor its absence is shown, or a null control passes
     NOT_RUN = "not run"  # nothing was measured: the reason says why
 
 
@@ -50,10 +49,16 @@ class Effect(StrEnum):
 
 
 class Severity(StrEnum):
-    """What happens if an audit does not pass: the run fails (gate), or nothing (info)."""
+    """What keeps a run from passing: for `core` whatever is no pass, for `gate` a shown harm."""
 
-    GATE = "gate"  # the run is not green
-    INFO = "info"  # nothing: it is measured and shown
+    CORE = "core"  # a harm that is shown blocks, and so does a result that is open
+    GATE = "gate"  # a harm that is shown blocks
+    INFO = "info"  # nothing blocks: it is measured and shown
+
+    @property
+    def gates(self) -> bool:
+        """Return whether an audit of this severity can block a release."""
+        return self is not Severity.INFO
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +150,25 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Open range of allowed values; an estimate passes if its whole interval lies inside.
+    """Open range of allowed values, and how far beyond its ends harm begins.
 
-    An end that is given as an infinity is None: there is no such end.
+    What surely lies beyond an end fails; what is surely short of harm passes, if the estimate
+    itself is allowed. An end that is given as an infinity is None: there is no such end.
     """
 
     low: float | None
     high: float | None
     unit: str
-    shown: bool = False
-    """Whether only demonstrated harm blocks: an interval that crosses the bound does not, and
-    the finding's result is "not decided". For data too few to show that there is no harm."""
+    leeway: float = 0.0
+    """From either end to the smallest harm that matters, in the unit; 0 where harm begins there."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless low < high, and replace infinite ends by None."""
+        """Raise ValueError unless low < high and 0 <= leeway; replace infinite ends by None."""
         low, high = self.ends
         if not low < high:  # a NaN too
             raise ValueError(f"a bound needs low < high, got {self.low} and {self.high}")
+        if not 0 <= self.leeway < math.inf:
+            raise ValueError(f"harm begins at a bound or beyond it, got {self.leeway} from it")
         object.__setattr__(self, "low", low if math.isfinite(low) else None)
         object.__setattr__(self, "high", high if math.isfinite(high) else None)
 
@@ -171,23 +178,35 @@ class Bound:
         low = -math.inf if self.low is None else self.low
         return low, math.inf if self.high is None else self.high
 
+    @property
+    def harms(self) -> tuple[float, float]:
+        """Return where harm begins, below and above; infinite where the bound has no end."""
+        low, high = self.ends
+        return low - self.leeway, high + self.leeway
+
     def judge(self, estimate: Estimate) -> Verdict:
-        """Return PASS if the interval is inside, FAIL if outside, INCONCLUSIVE if it crosses.
+        """Return the verdict on an estimate: see `judge_interval`.
 
         Raises:
             ValueError: the estimate is in another unit.
         """
         if estimate.unit != self.unit:
             raise ValueError(f"the bound is in {self.unit!r}, the estimate in {estimate.unit!r}")
-        return self.judge_interval(estimate.low, estimate.high)
+        return self.judge_interval(estimate.value, estimate.low, estimate.high)
 
-    def judge_interval(self, start: float, end: float) -> Verdict:
-        """Return the verdict on the interval from `start` to `end`, in the bound's unit."""
+    def judge_interval(self, value: float, start: float, end: float) -> Verdict:
+        """Return the verdict on a value with the interval from `start` to `end`, in its unit.
+
+        FAIL if the whole interval lies outside: harm is shown. PASS if the value lies inside and
+        the interval does not reach where harm begins: there is no harm of that size. Else
+        INCONCLUSIVE: neither is shown.
+        """
         low, high = self.ends
-        if low < start and end < high:
-            return Verdict.PASS
         if end <= low or start >= high:
             return Verdict.FAIL
+        least, most = self.harms
+        if low < value < high and least < start and end < most:
+            return Verdict.PASS
         return Verdict.INCONCLUSIVE
 
     def p_value(self, estimate: Estimate) -> float:
@@ -208,13 +227,18 @@ class Bound:
         return min(1.0, many * math.erfc(reach * short / end / math.sqrt(2))) if end else 0.0
 
     def __str__(self) -> str:
-        """Return, for example, `above 0 skewness`, with a note if only shown harm blocks."""
-        unless = "; only what is shown to lie beyond it blocks" if self.shown else ""
+        """Return, for example, `below 0.5 sd (harm from 1)`, or `above 0 skewness`."""
+        least, most = (f"{end:.6g}" for end in self.harms)
+        harm = [
+            *([least] if self.low is not None else []),
+            *([most] if self.high is not None else []),
+        ]
+        begins = f" (harm from {' and '.join(harm)})" if self.leeway else ""
         if self.high is None:
-            return f"above {self.ends[0]:g} {self.unit}{unless}"
+            return f"above {self.ends[0]:g} {self.unit}{begins}"
         if self.low is None:
-            return f"below {self.high:g} {self.unit}{unless}"
-        return f"between {self.low:g} and {self.high:g} {self.unit}{unless}"
+            return f"below {self.high:g} {self.unit}{begins}"
+        return f"between {self.low:g} and {self.high:g} {self.unit}{begins}"
 
 
 def paired_error(
@@ -234,16 +258,16 @@ def paired_error(
     return error if error > _SAME else 0.0
 
 
-def above(low: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes intervals above `low`; if `shown`, crossing it does not block."""
-    return Bound(low, math.inf, unit, shown)
+def above(low: float, *, unit: str, harm: float | None = None) -> Bound:
+    """Return a bound that allows values above `low`; harm begins at `harm`, or else at `low`."""
+    return Bound(low, math.inf, unit, 0.0 if harm is None else low - harm)
 
 
-def below(high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes intervals below `high`; if `shown`, crossing it does not block."""
-    return Bound(-math.inf, high, unit, shown)
+def below(high: float, *, unit: str, harm: float | None = None) -> Bound:
+    """Return a bound that allows values below `high`; harm begins at `harm`, or else at `high`."""
+    return Bound(-math.inf, high, unit, 0.0 if harm is None else harm - high)
 
 
-def between(low: float, high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes intervals inside both; if `shown`, crossing one does not block."""
-    return Bound(low, high, unit, shown)
+def between(low: float, high: float, *, unit: str) -> Bound:
+    """Return a bound that allows values between both ends, where harm begins."""
+    return Bound(low, high, unit)

@@ -25,7 +25,7 @@ from rmaudit.verdicts.verdict_policy import Waiver
 _RESULTS = {
     Verdict.PASS: Result.PASS,
     Verdict.FAIL: Result.FAIL,
-    Verdict.INCONCLUSIVE: Result.UNSURE,
+    Verdict.INCONCLUSIVE: Result.OPEN,
 }  # all others were not run
 
 
@@ -64,6 +64,8 @@ class Claim:
     """The question that the audit answers, a plain sentence; "" where its author gives none."""
     harm: str = ""
     """A sentence on what a model trained on a reward that fails may do to people; or ""."""
+    matters: str = ""
+    """Why a value where harm begins matters, in users' terms; or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +118,21 @@ class Judgement:
     """That it is clearly worse than the blessed release, a sentence; "" where it is not."""
 
     @property
-    def undecided(self) -> bool:
-        """Return whether neither harm nor its absence is shown (the result "not decided").
+    def left_open(self) -> bool:
+        """Return whether the result is open and may stay so: the audit is no gate of the core.
 
-        This holds only for a bound with `shown`. A PASS that a null control makes worthless, and a
-        FAIL that may be chance, are unsure and not undecided: they have a `reason`.
+        A PASS that a null control makes worthless, and a FAIL that may be chance, may not: they
+        have a `reason`.
         """
-        return self.verdict is Verdict.INCONCLUSIVE and self.bound.shown and not self.reason
+        core = self.severity is Severity.CORE
+        return self.verdict is Verdict.INCONCLUSIVE and not core and not self.reason
 
     @property
     def accepted(self) -> bool:
-        """Return whether a waiver or `known` excuses a gate's FAIL or unsure result."""
-        failed = self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) and not self.undecided
+        """Return whether a waiver or `known` excuses what would block of a gate."""
+        failed = self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) and not self.left_open
         excused = bool(self.known) or (self.waiver is not None and self.waiver.holds)
-        return failed and self.severity is Severity.GATE and excused
+        return failed and self.severity.gates and excused
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +171,7 @@ class Control:
 
     @property
     def result(self) -> Result:
-        """Return the verdict as reports print it: pass, fail, unsure or not run."""
+        """Return the verdict as reports print it: pass, fail, open or not run."""
         return _RESULTS.get(self.verdict, Result.NOT_RUN)
 
     def __str__(self) -> str:
@@ -240,7 +243,7 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """Return the severity after overrides in models.yaml: gate or info."""
+        """Return the severity after overrides in models.yaml: core, gate or info."""
         return self.judgement.severity
 
     @property
@@ -255,12 +258,8 @@ class Finding:
 
     @property
     def result(self) -> Result:
-        """Return the verdict as reports print it: pass, fail, unsure, not decided or not run."""
-        return (
-            Result.NOT_DECIDED
-            if self.judgement.undecided
-            else _RESULTS.get(self.verdict, Result.NOT_RUN)
-        )
+        """Return the verdict as reports print it: pass, fail, open or not run."""
+        return _RESULTS.get(self.verdict, Result.NOT_RUN)
 
     @property
     def effect(self) -> Effect:
@@ -269,7 +268,7 @@ class Finding:
             return Effect.BLOCKS
         if self.judgement.accepted:
             return Effect.ACCEPTED
-        return Effect.INFO if self.severity is Severity.INFO else Effect.NONE
+        return Effect.NONE if self.severity.gates else Effect.INFO
 
     @property
     def in_words(self) -> str:

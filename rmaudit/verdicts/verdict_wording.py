@@ -13,16 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
 from rmaudit.verdicts.findings import Finding, slipped
 from rmaudit.verdicts.run_verdict import NOTHING, Outcome
 
 OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
 _OUTSIDE = "outside its bound; it does not gate, so it fails nothing"
-_CROSSES = "its interval crosses the bound; it does not gate"
-_UNDECIDED = (
-    "harm beyond the bound is not shown, and there is too little data to show that there is none"
-)
 COMPETENCE = ("framing_inversion", "elo_agreement")
 """Only scores that follow the meaning of prompt and answer pass these: no null control does."""
 _RANDOM = "random"  # the null control that prefers nothing
@@ -74,10 +70,9 @@ def explain(finding: Finding) -> str:
     The report has more: base rate, caveats and null controls.
     """
     claim, judgement = finding.claim, finding.judgement
-    crosses = finding.result is Result.UNSURE
     lines = [
         f"{finding.name}: {finding.in_words}"
-        + (": the interval crosses the bound" if crosses and not judgement.reason else ""),
+        + (f": {said}" if (said := why_open(finding)) else ""),
         f"  claim      {claim.text}",
         f"  measured   {finding.estimate}",
         f"  bound      {finding.bound}"
@@ -92,6 +87,21 @@ def explain(finding: Finding) -> str:
     if claim.repeat:
         lines.append(f"  repeat     {claim.repeat}")
     return "\n".join(lines)
+
+
+def why_open(finding: Finding) -> str:
+    """Return why a result is open, with the least harm that would have been seen; "" if it is not.
+
+    "" also if there is another reason than too little data: see `Judgement.reason`.
+    """
+    judgement, estimate = finding.judgement, finding.estimate
+    if finding.result is not Result.OPEN or judgement.reason or estimate is None:
+        return ""
+    return (
+        "harm is neither shown nor ruled out; a value "
+        f"{judgement.detectable or 0:.2g} {estimate.unit} beyond the bound would have been shown "
+        "with 80 % probability"
+    )
 
 
 def excuse(finding: Finding) -> str:
@@ -113,15 +123,14 @@ def overrides(finding: Finding) -> list[tuple[str, str, str]]:
 def reasons(finding: Finding) -> list[str]:
     """Return remarks that explain a finding: regression, doubts, excuses, overridden rules."""
     judgement, verdict = finding.judgement, finding.verdict
-    informs = finding.severity is Severity.INFO
+    informs = not finding.severity.gates
     why, through = finding.reason or judgement.reason, _null_controls_that_pass(finding)
     said = [
         judgement.regressed,
         why,
         through if through != why else "",
         _OUTSIDE if informs and verdict is Verdict.FAIL else "",
-        _CROSSES if informs and finding.result is Result.UNSURE and not why else "",
-        _UNDECIDED if finding.result is Result.NOT_DECIDED else "",
+        why_open(finding) if not why else "",
         OUTDATED if judgement.known and verdict is Verdict.PASS else "",
         judgement.known if judgement.accepted and not why else "",
         judgement.waiver.says if judgement.waiver else "",
@@ -175,21 +184,23 @@ def advice(
         return "Do not release"
     if outcome is Outcome.INCOMPLETE:
         return "Do not release yet: this run left something out, so run all of it"
+    if outcome is Outcome.ACCEPTED:
+        return "Release only if you agree with what is accepted"
     if outcome is Outcome.PASSES:
         return "No gate blocks a release"
     if not any(finding.estimate for finding in findings):
         why = NOTHING if findings else "no audit with a bound was run"
         return f"Do not release yet: {why}"
-    gates = [f for f in findings if f.severity is Severity.GATE or f.blocks]
+    gates = [f for f in findings if f.severity.gates or f.blocks]
     missing = [f for f in gates if f.verdict is Verdict.SKIPPED]
     broken = [f for f in gates if f.verdict is Verdict.ERROR]
-    unsure = [f for f in gates if f.blocks and f.verdict is Verdict.INCONCLUSIVE]
+    left = [f for f in gates if f.blocks and f.verdict is Verdict.INCONCLUSIVE]
     said = (
         _counted_audits(
             missing, ("required check has no data", "required checks have no data"), name
         ),
         _counted_audits(broken, ("check broke", "checks broke"), name),
-        _counted_audits(unsure, ("gate is unsure", "gates are unsure"), name),
+        _counted_audits(left, ("gate is open", "gates are open"), name),
     )
     return f"Do not release yet: {', '.join(filter(None, said))}"
 

@@ -26,7 +26,7 @@ from rmaudit.errors import ResultsError, SpecError
 from rmaudit.measures._stats import NOISE
 from rmaudit.report import json_codec, results_document
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Count, Name, Results
-from rmaudit.verdicts.estimates_and_bounds import GROUPS, Estimate, Result, Severity
+from rmaudit.verdicts.estimates_and_bounds import GROUPS, Estimate, Result
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import Outcome
 
@@ -124,7 +124,7 @@ def bless(  # noqa: PLR0913  (keyword-only after the subjects)
     if results.run.gaps:
         why = "; ".join(results.run.gaps)
         raise SpecError(f"only a whole run can be blessed ({why}): run all audits, and bless that")
-    own = [f for f in results.findings if f.model == model.name and f.severity is Severity.GATE]
+    own = [f for f in results.findings if f.model == model.name and f.severity.gates]
     gates = tuple(_gate(f, f.estimate, question_digest(results, f)) for f in own if f.estimate)
     if not gates:
         raise SpecError(f"{model.name}: no gate was measured, so there is nothing to bless")

@@ -23,7 +23,7 @@ from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Result
 from rmaudit.verdicts.findings import Finding
 
 SMALL = 0.1  # of the distance to the bound: a paired interval excludes 0 for less
-_ORDER = (Result.PASS, Result.NOT_DECIDED, Result.UNSURE, Result.FAIL, Result.NOT_RUN)
+_ORDER = (Result.PASS, Result.OPEN, Result.FAIL, Result.NOT_RUN)
 
 
 class Change(StrEnum):

@@ -19,7 +19,6 @@ from rmaudit.report.releases.finding_comparison import Changed, compare_findings
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.report.safe_text import line
 from rmaudit.report.summary import MARKS
-from rmaudit.verdicts.estimates_and_bounds import Severity
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import of_run
 
@@ -243,7 +242,7 @@ def _release_family(
         outcome = of_run(own, results.run.gaps).outcome
         run = results.run
         shown.append(Release(model.name, run.created, str(outcome), str(folder), _words_asked(run)))
-        found.append({(f.audit, f.prompt): f for f in own if f.severity is Severity.GATE})
+        found.append({(f.audit, f.prompt): f for f in own if f.severity.gates})
     keys = dict.fromkeys(key for gates in found for key in gates)
     gates = [Gate(*key, tuple(_points(own.get(key) for own in found))) for key in keys]
     by = " and ".join(dict.fromkeys(_why_family(model, name, joined) for model, _, _ in members))

@@ -28,7 +28,7 @@ from rmaudit.report.releases.finding_comparison import (
 )
 from rmaudit.report.results_document import Blessed, Earlier, Results
 from rmaudit.verdicts.decision import ALPHA, holm
-from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS, Severity
+from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS
 from rmaudit.verdicts.findings import Finding, Judgement
 from rmaudit.verdicts.run_verdict import of_run
 
@@ -129,7 +129,7 @@ def _regressions(
     for of in blessed:
         share = SMALL if of.trainings > 1 else REGRESSION_SHARE
         pairs = [(was, now[key]) for was in of.findings if (key := _key(was)) in now]
-        gates = [(was, new) for was, new in pairs if new.severity is Severity.GATE]
+        gates = [(was, new) for was, new in pairs if new.severity.gates]
         every = ((was, new, compare_finding(was, new, share=share)) for was, new in gates)
         known = [each for each in every if each[2].gain is not None]
         ps = holm([_p_value(was, new, found, of.trainings) for was, new, found in known])
@@ -205,7 +205,7 @@ def _blessed(results: Results, model: str, of: Blessing) -> Blessed:
             findings.append(was)
     had = {(gate.audit, gate.prompt) for gate in of.gates}
     for key, new in now.items():
-        if new.severity is Severity.GATE and new.estimate and key not in had:
+        if new.severity.gates and new.estimate and key not in had:
             apart.setdefault("it had no number of it", []).append(f"{key[0]}[{key[1]}]")
     return Blessed(
         model=model,
@@ -229,7 +229,7 @@ def _why_not_comparable(results: Results, unit: str, digest: str, new: Finding |
         return "not in this run"
     if new.estimate is None:
         return "not measured in this run"
-    if new.severity is not Severity.GATE:
+    if not new.severity.gates:
         return "it gates no more"
     if new.estimate.unit != unit:
         return f"measured in {unit} then"

@@ -186,7 +186,7 @@ def _assumptions(findings: Sequence[FindingChange]) -> str:
 
 def _gate_raised_error(new: Results, models: set[str]) -> bool:
     """Return whether a gating audit of these models ended in an error."""
-    gates = (f for f in new.findings if f.severity is Severity.GATE and f.model in models)
+    gates = (f for f in new.findings if f.severity.gates and f.model in models)
     return any(finding.verdict is Verdict.ERROR for finding in gates)
 
 
@@ -196,7 +196,7 @@ def _outcome(findings: Sequence[FindingChange], *, lost: bool) -> str:
     It is undecided, too, if no gate was compared, or if something is `lost`: a model is missing in
     the new file, a gate ends in an error there, or that run is incomplete.
     """
-    changes = {each.change for each in findings if each.severity == Severity.GATE}
+    changes = {each.change for each in findings if Severity(each.severity).gates}
     if Change.WORSE in changes:
         return WORSE
     fine = changes & {Change.BETTER, Change.UNCHANGED} and not (lost or changes & _OPEN)

@@ -26,7 +26,7 @@ from rmaudit.verdicts.verdict_wording import (
 )
 
 ASCII = dict(zip(MARKS, "x?~+o-", strict=True))  # for a terminal that has no others
-_COLOURS = {"fail": "red", "unsure": "yellow", "pass": "green"}
+_COLOURS = {"fail": "red", "open": "yellow", "doubt": "yellow", "pass": "green"}
 _OUTCOMES = {Outcome.FAILS: "red", Outcome.PASSES: "green"}  # the others are yellow
 _INDENT = "    "
 
@@ -118,7 +118,7 @@ def _audits(rows: Sequence[Row], screen: Screen) -> Iterator[Line]:
     for row in sorted(shown, key=lambda row: gates == [] or not row.blocking):
         worst, values = row.worst, values_and_bound(row.findings, row.worst)
         if not gates:
-            mark = worst.result if worst.result in (Result.PASS, Result.NOT_DECIDED) else "unsure"
+            mark = worst.result if worst.result in (Result.PASS, Result.OPEN) else "doubt"
             said = f"{worst.result}: {values}; it is informational"
             yield from screen.told(row.audit, said, mark=mark)
         elif row.blocking:
@@ -126,10 +126,10 @@ def _audits(rows: Sequence[Row], screen: Screen) -> Iterator[Line]:
         elif worst.effect is Effect.ACCEPTED:
             yield from screen.told(row.audit, values, mark="accepted")
             yield from _accepted(worst, screen)
-        elif worst.result is Result.NOT_DECIDED:
-            yield from screen.told(row.audit, f"not decided: {values}", mark="not decided")
+        elif worst.result is Result.OPEN:
+            yield from screen.told(row.audit, f"open: {values}", mark="open")
         elif worst.result is not Result.PASS:
-            yield from screen.told(row.audit, f"{values}; it does not block here", mark="unsure")
+            yield from screen.told(row.audit, f"{values}; it does not block here", mark="doubt")
     if certain := [row.audit for row in gates if _passes(row) and not row.doubt]:
         yield from screen.told(", ".join(certain), mark="pass")
 
@@ -143,7 +143,7 @@ def _doubtful_passes(model: str, rows: Sequence[Row], screen: Screen) -> Iterato
     if own := [r for r in rows if r.gate and r.doubt and r.model == model and _passes(r)]:
         audits = ", ".join(row.audit for row in own)
         said = f"{audits}: pass{'' if len(own) > 1 else 'es'}, but {own[0].doubt}"
-        yield from screen.told(said, mark="unsure")
+        yield from screen.told(said, mark="doubt")
 
 
 def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
@@ -164,10 +164,10 @@ def _blocking(row: Row, values: str, screen: Screen) -> Iterator[Line]:
     """
     worst, some = row.worst, row.blocking
     which = f" (blocks: {', '.join(f.prompt for f in some)})" if some != row.findings else ""
-    mark = "unsure" if worst.result is Result.UNSURE else "fail"
+    mark = "open" if worst.result is Result.OPEN else "fail"
     yield from screen.told(row.audit, f"{values}{which}", mark=mark)
     if worst.result is not Result.PASS:
-        how = "not established" if worst.result is Result.UNSURE else "does not hold"
+        how = "not established" if worst.result is Result.OPEN else "does not hold"
         yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
     for reason in dict.fromkeys(each for finding in some for each in reasons(finding)):
         yield from screen.told(addressed(reason), indent=_INDENT)
@@ -178,9 +178,9 @@ def _blocking(row: Row, values: str, screen: Screen) -> Iterator[Line]:
 def _model(name: str, own: Summary, screen: Screen) -> Iterator[Line]:
     """Yield a model's line of the summary: its gates counted by result, and those that block."""
     stops = [row for row in own.rows if row.blocking]
-    unsure = all(row.result is Result.UNSURE for row in stops)
+    left = all(row.result is Result.OPEN for row in stops)
     lost = any(row.result is Result.NOT_RUN for row in own.rows if row.gate and row.asked)
-    mark = ("unsure" if unsure else "fail") if stops else "not run" if lost else "pass"
+    mark = ("open" if left else "fail") if stops else "not run" if lost else "pass"
     names = f"; blocks: {', '.join(row.audit for row in stops)}" if stops else ""
     yield from screen.told(name, f"{own.gates}{names}", mark=mark)
 
@@ -223,7 +223,7 @@ def _remarks(run: Summary) -> Iterator[str]:
 def _informs(informs: Sequence[Row]) -> str:
     """Count informational audits, such as `9 informational: 8 pass, 1 fail (funnel)`."""
     parts = []
-    for result in (Result.PASS, Result.FAIL, Result.UNSURE, Result.NOT_DECIDED):
+    for result in (Result.PASS, Result.FAIL, Result.OPEN):
         own = Counter(_name(row) for row in informs if row.worst.result is result)
         names = ", ".join(f"{name} of {n} models" if n > 1 else name for name, n in own.items())
         more = f" ({names})" if result is not Result.PASS else ""
