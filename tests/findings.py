@@ -25,7 +25,7 @@ def claim(bound: Bound | None = None, **given: Any) -> Claim:
         "source": "Somebody 2025",
         "base_rate": "9 of 10 models",
         "bound": bound or above(0, unit="sd"),
-        "severity": Severity.GATE,
+        "severity": Severity.CORE,
         "limits": (),
         "model": "toy",
         "model_source": "owner/name",

@@ -214,15 +214,15 @@ def test_what_differs_is_named(
 
 # What README shows of a run: scripts/try_readme.py
 
-SAID = "downloading\nPASSES  2 gates: 2 pass\n✓ a, b, c, d\n○ e  not decided: 0.3\n"
+SAID = "downloading\nPASSES  2 gates: 2 pass\n✓ a, b, c, d\n○ e  open: 0.3\n"
 
 
 @pytest.mark.parametrize(
     ("lines", "missing"),
     [
         (["PASSES 2 gates: 2 pass", "✓ a, b, [...]"], []),  # shortened, with any spaces
-        (["✓ a, [...]", "○ e not decided: 0.3"], []),
-        (["○ e  not decided: 0.4"], ["○ e  not decided: 0.4"]),
+        (["✓ a, [...]", "○ e open: 0.3"], []),
+        (["○ e  open: 0.4"], ["○ e  open: 0.4"]),
         (["✓ a, b"], ["✓ a, b"]),
         (["○ e[...]", "PASSES[...]"], ["PASSES[...]"]),  # in another order
     ],

@@ -21,7 +21,7 @@ from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
-Schema = Literal["rmaudit.results/12"]
+Schema = Literal["rmaudit.results/13"]
 SCHEMA: Schema = get_args(Schema)[0]
 
 WORST_FIRST = (Result.FAIL, Result.OPEN, Result.NOT_RUN, Result.PASS)

@@ -26,10 +26,11 @@ from rmaudit.report.results_document import (
     SweepSummary,
 )
 from rmaudit.verdicts.decision import LOST
-from rmaudit.verdicts.estimates_and_bounds import Result
+from rmaudit.verdicts.estimates_and_bounds import Result, Severity
 from rmaudit.verdicts.findings import Claim, Figure, Finding, Judgement
+from rmaudit.verdicts.run_verdict import Outcome
 
-_EARLIER = "rmaudit.results/11"
+_EARLIER = "rmaudit.results/12"
 _WAY_OUT = "run the audits again, or use the rmaudit that wrote it"
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -74,12 +75,20 @@ def read(path: Path) -> Results:
 
 
 def _bring_up_to_date(found: dict[str, Any]) -> None:
-    """Take from a file of the earlier schema what none has now; it judged what are figures now."""
-    found.pop("before", None)
-    for model in found.get("models") or ():
-        for key in ("developer", "parameters_b"):
-            model.pop(key, None)
-    found |= {"schema": SCHEMA, "figures": []}
+    """Say in today's words what a file of the earlier schema says: core, open, and accepted.
+
+    There a gate's bound had `shown` where the gate may be open, which is its severity now.
+    """
+    for finding in found.get("findings") or ():
+        for judged in (finding["claim"], finding["judgement"]):
+            may_be_open = judged["bound"].pop("shown", False)
+            judged["bound"]["leeway"] = 0.0
+            if judged["severity"] == Severity.GATE and not may_be_open:
+                judged["severity"] = str(Severity.CORE)
+    verdict = found.get("verdict") or {}
+    if verdict.get("outcome") == Outcome.PASSES and verdict.get("accepted"):
+        verdict["outcome"] = str(Outcome.ACCEPTED)
+    found["schema"] = SCHEMA
 
 
 def contradiction(results: Results) -> str:

@@ -75,7 +75,7 @@ def replay(loved: int, strings: pd.DataFrame) -> Estimate:
     ],
 )
 def test_planted_exploits_are_judged(loved: int, strings: pd.DataFrame, expected: Verdict) -> None:
-    """Of 144 strings none passes, 20 fail and 7, which are 5 %, are unsure, as two strings are.
+    """Of 144 strings none passes, 20 fail and 7, which are 5 %, are open, as two strings are.
 
     Who was searched is said, and no string but in the evidence.
     """

@@ -18,7 +18,7 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, sweep_of, verdict
 
 Floats = NDArray[np.float64]
-PASS, FAIL, UNSURE = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
+PASS, FAIL, OPEN = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
 HAPPY = VALENCE.to_numpy() - 5
 RNG = np.random.default_rng
 NAMES = ("greatest", "best", "worst")
@@ -114,20 +114,20 @@ def agreeing(noise: float, n: int = 3000) -> Estimate:
         ("framing_inversion", framed, (1.0, -1.0), PASS),
         ("framing_inversion", framed, (1.0, 1.0), FAIL),  # the frame is ignored
         ("framing_inversion", framed, (-1.0, -1.0), FAIL),
-        ("framing_inversion", framed, (0.15, -1.0), UNSURE),
+        ("framing_inversion", framed, (0.15, -1.0), OPEN),
         ("frequency_bias", frequent, (0.0,), PASS),
         ("frequency_bias", frequent, (1.5,), FAIL),
         ("frequency_bias", frequent, (-1.5,), FAIL),
-        ("frequency_bias", frequent, (0.67,), UNSURE),
+        ("frequency_bias", frequent, (0.67,), OPEN),
         ("positive_skew", topped, (1.0, "best"), PASS),
         ("positive_skew", topped, (-1.0, "worst"), PASS),
         ("positive_skew", topped, (1.0, "worst"), FAIL),
         ("positive_skew", topped, (-0.2, "best"), FAIL),
-        ("positive_skew", topped, (0.1, "best"), UNSURE),
+        ("positive_skew", topped, (0.1, "best"), OPEN),
         ("model_agreement", agreeing, (0.0,), PASS),
         ("model_agreement", agreeing, (0.2,), PASS),
         ("model_agreement", agreeing, (3.0,), FAIL),
-        ("model_agreement", agreeing, (0.48, 300), UNSURE),
+        ("model_agreement", agreeing, (0.48, 300), OPEN),
     ],
 )
 def test_a_planted_scorer_is_judged(

@@ -130,7 +130,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert result.stdout.splitlines()[0].startswith(
-        "pass -> unsure (blocks): positive_skew[toy-worst]: +0.20 [+0.10, +0.30], bound above 0.15 "
+        "pass -> open (blocks): positive_skew[toy-worst]: +0.20 [+0.10, +0.30], bound above 0.15 "
         "skewness: bound as in models.yaml: toy: bounds: "
     )
     decided = results_reader.read(tmp_path / "out" / "results.json")
@@ -138,7 +138,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
     assert {"index.html", "summary.md"} <= files(tmp_path / "out").keys()
     again = run("replay", tmp_path / "out" / "results.json")
     assert again.exit_code == 2
-    assert again.stdout.startswith("blocks: unsure: positive_skew[toy-worst]: ")
+    assert again.stdout.startswith("blocks: open: positive_skew[toy-worst]: ")
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ MEETS |= {
 
 
 def test_each_gate_tells_organisms_apart() -> None:
-    """Some organism fails each and another does not; `fair` passes, or is not decided."""
+    """Some organism fails each and another does not; `fair` passes, or is open."""
     verdicts = {
         gate: {name: of[gate]["verdict"] for name, of in FOUND.items() if gate in of}
         for gate in FOUND["fair"]

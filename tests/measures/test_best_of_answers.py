@@ -21,7 +21,7 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats
 
-BOUND = below(1.5, unit=UNIT, shown=True)
+BOUND = below(1.5, unit=UNIT)
 
 
 def toy(seed: int, prompts: int = 40, each: int = 16) -> tuple[pd.DataFrame, pd.DataFrame]:

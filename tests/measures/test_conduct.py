@@ -24,8 +24,8 @@ from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict, abov
 from tests.measures import contract
 from tests.measures.contract import Floats
 
-WINS, SHOWN = above(0.5, unit=WON, shown=True), below(0.5, unit=PAID, shown=True)
-STILL = below(0.5, unit=MOVED, shown=True)
+WINS, SHOWN = above(0.5, unit=WON), below(0.5, unit=PAID)
+STILL = below(0.5, unit=MOVED)
 KINDS = ("one", "two", "three")
 SOUND = dict.fromkeys(KINDS, -2.0)
 

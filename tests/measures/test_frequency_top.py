@@ -24,7 +24,7 @@ LETTERS = np.array([len(word) for word in WORDS], float)
 LEFT = RNG.normal(0, 0.8, size=len(WORDS))  # of frequency, valence and length held fixed
 VALENCE = pd.Series(HAPPY, index=WORDS, name="toy")
 ZIPF = pd.Series(4 + 0.3 * (HAPPY - 5) - 0.2 * LETTERS + LEFT, index=WORDS, name="zipf")
-BOUND = below(0.35, unit=UNIT, shown=True)
+BOUND = below(0.35, unit=UNIT)
 
 
 def scores(slope: float, sign: int = 1, seed: int = 1) -> Floats:

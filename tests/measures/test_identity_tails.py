@@ -15,7 +15,7 @@ from tests.measures import contract
 from tests.measures import test_identity_gaps as gaps
 from tests.measures.test_identity_gaps import RNG, of, random, real, small
 
-BOUND = below(MOST, unit=UNIT, shown=True)
+BOUND = below(MOST, unit=UNIT)
 ask = partial(gaps.ask, measure=excess)
 
 

@@ -17,7 +17,7 @@ from rmaudit.references import counterfactual_sentences
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 
-BOUND = below(0.5, unit=UNIT, shown=True)
+BOUND = below(0.5, unit=UNIT)
 SD = 4.0
 
 

@@ -59,17 +59,17 @@ def test_what_failures_may_do_is_said_once_for_each_audit(results: dict[str, Any
 WHOLE = """\
 ## rmaudit: NOT ESTABLISHED
 
-**Do not release yet: one required check has no data (framing), one check broke (framing), one gate is unsure (framing).** 1 unsure, 1 not run block; framing was not measured: No data here.
+**Do not release yet: one required check has no data (framing), one check broke (framing), one gate is open (framing).** 1 open, 1 not run block; framing was not measured: No data here.
 
 Audited: Toy
 
-5 findings: 1 pass, 1 fail (accepted), 1 unsure (blocks), 1 not run, 1 not run (blocks)
+5 findings: 1 pass, 1 fail (accepted), 1 open (blocks), 1 not run, 1 not run (blocks)
 
 ### Blocks (2)
 
 | result | effect | model | audit | prompt | value | 95 % interval | bound | why |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| unsure | blocks | Toy | framing | worst | +0.625 rho | +0.5 to +0.75 | above 0.2 rho |  |
+| open | blocks | Toy | framing | worst | +0.625 rho | +0.5 to +0.75 | above 0.2 rho |  |
 | not run | blocks | Toy | framing | greatest |  |  | above 0.2 rho | It broke &#60;b&#62;badly&#60;/b&#62;. |
 
 ### Accepted in models.yaml (1)

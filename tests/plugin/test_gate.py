@@ -385,10 +385,13 @@ def test_the_last_failures_are_not_the_gate(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_of_the_schema_before_is_read(run: Run, tmp_path: Path) -> None:
-    """Without the keys that are gone."""
+    """There a gate that may be open was one whose bound had `shown`."""
     path = tmp_path / "old.json"
-    old = run(HIGH.format(low=0.0)).results | {"schema": "rmaudit.results/11", "before": None}
-    old["models"] = [{**m, "developer": "us", "parameters_b": 1.0} for m in old["models"]]
+    old = run(HIGH.format(low=0.0)).results | {"schema": "rmaudit.results/12"}
+    for judged in (each for f in old["findings"] for each in (f["claim"], f["judgement"])):
+        del judged["bound"]["leeway"]
+        judged["bound"]["shown"] = judged["severity"] == "gate"
+        judged["severity"] = "gate"
     path.write_text(json.dumps(old), encoding="utf-8")
 
     assert read(path) == read(next(tmp_path.glob("reports/*/results.json")))

@@ -97,7 +97,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
     )
     ended.says(
         "*= rmaudit: Toy =*",
-        "FAILS  12 gates: 1 pass, 1 fail, 1 unsure, 1 pass that should fail, 2 accepted, 6 not run",
+        "FAILS  12 gates: 1 pass, 1 fail, 1 open, 1 pass that should fail, 2 accepted, 6 not run",
         "✗ failing  1.00 [0.90, 1.10], must be above 2.00",
         "✗ outdated *",
         "    passes, though models.yaml expects it to fail*",
@@ -144,7 +144,7 @@ def _junit(ended: Ran) -> None:
         if part.tag != "properties"
     }
     assert said["failing"].startswith("failing[Toy-best]: fail")
-    assert said["straddling"].startswith("straddling[Toy-best]: unsure (blocks): the interval cro")
+    assert said["straddling"].startswith("straddling[Toy-best]: open (blocks): the interval cro")
     assert "red\\x00]]>\\ud800<b>" in said["unmeasured"]
     assert said["waived"].startswith("accepted by ada until 2999-12-31, up to 1 ]]>")
     assert said["waived"].endswith(": small ]]> <b>")

@@ -29,7 +29,7 @@ ENTRIES = [(audit, prompts) for audit, entries in _file()["audits"].items() for 
 
 
 def test_a_sentence_is_made_of_values_and_verdicts() -> None:
-    """Ends, median, and how many pass, fail and are unsure; what nobody does is not said."""
+    """Ends, median, and how many pass, fail and are open; what nobody does is not said."""
     models = {"a": -0.214, "b": 0.58, "c": 0.2, "d": -0.001}
     verdicts = {"a": "PASS", "b": "FAIL", "c": "PASS", "d": "INCONCLUSIVE"}
 
@@ -37,9 +37,9 @@ def test_a_sentence_is_made_of_values_and_verdicts() -> None:
     alike = PublishedBand(models, dict.fromkeys("abcd", "PASS"), "rho", "four models", "9 items")
 
     assert mixed.sentence == (
-        "four models, 595 words: -0.21 to 0.58, median 0.10; 2 pass, 1 fails, 1 unsure"
+        "four models, 595 words: -0.21 to 0.58, median 0.10; 2 pass, 1 fails, 1 open"
     )
-    assert replace(mixed, shown=True).sentence.endswith("1 fails, 1 not decided")
+    assert replace(mixed, shown=True).sentence.endswith("1 fails, 1 open")
     assert alike.sentence == "four models, 9 items: -0.21 to 0.58, median 0.10; 4 pass"
 
 
@@ -66,7 +66,7 @@ def test_an_entry_fits_its_audit_its_models_and_its_bound(audit: str, prompt: st
         assert all(math.isfinite(number) and round(number, 4) == number for number in (low, high))
         alone = str(bound.judge(Estimate(value, low, high, unit, n=1, interval="")))
         rounded = any(abs(end - number) < 1e-4 for end in bound.ends for number in (low, high))
-        # of several failures of a model Holm's method may leave one unsure
+        # of several failures of a model Holm's method may leave one open
         assert rounded or one["verdict"] in {alone, alone.replace("FAIL", "INCONCLUSIVE")}
 
 

@@ -21,7 +21,7 @@ from rmaudit.verdicts.findings import Control, Finding
 from tests.findings import but, estimated, found, gap, waived
 
 FAILS = but(found(-0.3, -0.1), blocks=True)
-UNSURE = but(found(-0.1, 0.3), blocks=True)
+OPEN = but(found(-0.1, 0.3), blocks=True)
 PASSES = found(0.1, 0.3)
 HIGH = but(FAILS, estimate=estimated(0.7, 0.8), bound=below(0.67, unit="sd"))
 REGRESSED = but(PASSES, blocks=True, regressed="regressed against the blessed release of May")
@@ -33,7 +33,7 @@ NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
     [
         (FAILS, "-0.20 [-0.30, -0.10] sd, must be above 0: 0.20 too low"),
         (HIGH, "0.75 [0.70, 0.80] sd, must be below 0.67: 0.08 too high"),
-        (UNSURE, "0.10 [-0.10, 0.30] sd, must be above 0: the interval crosses the bound"),
+        (OPEN, "0.10 [-0.10, 0.30] sd, must be above 0: harm is neither shown nor ruled out"),
         (
             but(HIGH, verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9"),
             (

@@ -113,9 +113,9 @@ def hidden(text: str) -> set[str]:
 
 def check_terminal(results: dict[str, Any], text: str) -> None:
     """As many lines as ever, each begun by us, none a command, nothing hidden."""
-    begun = "pass|fail|unsure|not decided|not run|    |[✗?~✓○–] |null controls: |waiver of "
+    begun = "pass|fail|open|open|not run|    |[✗?~✓○–] |null controls: |waiver of "
     begun += "|not as declared:"
-    begun += r"|5 findings: 1 pass, 1 fail \(accepted\), 1 unsure|NOT ESTABLISHED  [0-9]+ gates?: "
+    begun += r"|5 findings: 1 pass, 1 fail \(accepted\), 1 open|NOT ESTABLISHED  [0-9]+ gates?: "
     begun += "|Do not release yet: "
     made = typed(poisoned(results, text))
     found = made.findings

@@ -37,8 +37,8 @@ def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> ReplaySumma
     ("stops", "expected"),
     [
         ([], "pass"),
-        ([Verdict.INCONCLUSIVE], "unsure"),
-        ([Verdict.SKIPPED], "unsure"),
+        ([Verdict.INCONCLUSIVE], "open"),
+        ([Verdict.SKIPPED], "open"),
         ([Verdict.ERROR], "not run"),
         ([Verdict.ERROR, Verdict.INCONCLUSIVE], "not run"),
         ([Verdict.FAIL], "fail"),
@@ -47,7 +47,7 @@ def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> ReplaySumma
     ],
 )
 def test_the_outcome_is_that_of_what_blocks(stops: Sequence[Verdict], expected: str) -> None:
-    """Fail before not run before unsure; what does not block does not count."""
+    """Fail before not run before open; what does not block does not count."""
     blocking = [but(FAILING, verdict=verdict, blocks=True) for verdict in stops]
     measured = set(Verdict) - {Verdict.SKIPPED}  # a gate that should have been measured is a gap
     others = [but(FAILING, verdict=verdict) for verdict in measured]
@@ -57,7 +57,7 @@ def test_the_outcome_is_that_of_what_blocks(stops: Sequence[Verdict], expected: 
 
 def test_nothing_measured_is_no_pass() -> None:
     """Though nothing blocks."""
-    assert [outcome(results(each)) for each in ([UNMEASURED], [])] == ["unsure"] * 2
+    assert [outcome(results(each)) for each in ([UNMEASURED], [])] == ["open"] * 2
 
 
 # Under another policy
@@ -71,11 +71,11 @@ def test_a_bound_flips_a_verdict() -> None:
     told = decided(policy, PASSING, but(PASSING, prompt="greatest"))
 
     (flip,) = told.flips
-    assert (flip.prompt, str(flip.old), str(flip.new)) == ("worst", "pass", "unsure (blocks)")
+    assert (flip.prompt, str(flip.old), str(flip.new)) == ("worst", "pass", "open (blocks)")
     assert "models.yaml: toy: bounds: positive_skew[worst]" in flip.why
     assert flip.bound == "above 0.25 skewness"
     assert flip.estimate == Measured(0.2, 0.1, 0.3, "skewness", 99)
-    assert (told.outcome, told.counts) == ("unsure", {"pass": 1, "unsure (blocks)": 1})
+    assert (told.outcome, told.counts) == ("open", {"pass": 1, "open (blocks)": 1})
     assert [stop.prompt for stop in told.blocking] == ["worst"]
 
 
@@ -143,7 +143,7 @@ def test_the_lines_of_a_replay() -> None:
 
     A finding that is told among the first is not explained again among the second.
     """
-    policy = Policy(everywhere=Rules(severity={"positive_skew": Severity.GATE}))
+    policy = Policy(everywhere=Rules(severity={"positive_skew": Severity.CORE}))
     hostile = but(UNMEASURED, reason="gone\n::error::x\x1b[31m")
 
     told = lines(decided(policy, PASSING, FAILING, hostile))
@@ -177,8 +177,8 @@ def test_a_run_that_was_cut_short_never_passes() -> None:
     run = dc_replace(RUN, collected=2, selected=2, interrupted=True)
     cut = results([PASSING], run=run)
 
-    assert (outcome(results([PASSING])), outcome(cut)) == ("pass", "unsure")
-    assert outcome(replay(cut, Policy(), TODAY)) == "unsure"
+    assert (outcome(results([PASSING])), outcome(cut)) == ("pass", "open")
+    assert outcome(replay(cut, Policy(), TODAY)) == "open"
     assert lines(summarize(cut, cut, None))[-1] == (
         "verdict: INCOMPLETE: interrupted: 1 of 2 selected audits finished"
     )

@@ -15,7 +15,7 @@ from rmaudit.verdicts.run_verdict import of_run
 from tests.findings import but, found, gap, waived
 
 FAILS = but(found(-0.3, -0.1), blocks=True)
-UNSURE = but(found(-0.1, 0.3), blocks=True)
+OPEN = but(found(-0.1, 0.3), blocks=True)
 PASSES = found(0.1, 0.3)
 ACCEPTED = but(FAILS, blocks=False, waiver=waived())
 REGRESSED = but(PASSES, blocks=True, regressed="regressed against the blessed release of May")
@@ -37,7 +37,7 @@ def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
     [
         ([PASSES], "Passes", "1 gate: 1 pass"),
         ([FAILS], "Does not pass", "1 gate: 1 fail"),
-        ([UNSURE], "Not established", "1 gate: 1 unsure"),
+        ([OPEN], "Not established", "1 gate: 1 open"),
         ([gap()], "Not established", "1 gate: 1 not run"),
         (
             [gap(), gap("it broke", Verdict.ERROR, audit="informs", severity=Severity.INFO)],
@@ -53,7 +53,7 @@ def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
         ),
         (
             [PASSES, but(ACCEPTED, audit="a"), gap(verdict=Verdict.NA, audit="b")],
-            "Passes, with 1 accepted exception",
+            "Accepted, with 1 known failure",
             "2 gates: 1 pass, 1 accepted; 1 not asked for",
         ),
     ],
@@ -101,13 +101,14 @@ def test_the_clearest_failure_comes_first() -> None:
 
 
 def test_what_does_not_block_is_named_where_it_matters() -> None:
-    """A gate that is not decided, and an audit that fails and only informs: neither is a pass."""
-    shown = found(-0.1, 0.3, bound=below(0.0, unit="sd", shown=True))
+    """A gate that may be open, and an audit that fails and only informs: neither is a pass."""
+    shown = found(-0.1, 0.3, severity=Severity.GATE)
+    blocks = but(shown, audit="core", severity=Severity.CORE, blocks=True)
     informs = but(FAILS, audit="informs", blocks=False, severity=Severity.INFO)
 
-    told = box(shown, informs, but(PASSES, audit="fine"))
+    told = box(shown, blocks, informs, but(PASSES, audit="fine"))
 
-    assert [(each.audit, each.result) for each in told.undecided] == [("skew", Result.NOT_DECIDED)]
+    assert [(each.audit, each.result) for each in told.left_open] == [("skew", Result.OPEN)]
     assert [(each.audit, each.result) for each in told.informs] == [("informs", Result.FAIL)]
 
 
@@ -159,8 +160,8 @@ def test_gates_come_first_and_among_them_blockers_each_by_title() -> None:
     ("findings", "result", "effect"),
     [
         ([FAILS, PASSES], Result.FAIL, Effect.BLOCKS),
-        ([PASSES, UNSURE], Result.UNSURE, Effect.BLOCKS),
-        ([ACCEPTED, UNSURE], Result.UNSURE, Effect.BLOCKS),
+        ([PASSES, OPEN], Result.OPEN, Effect.BLOCKS),
+        ([ACCEPTED, OPEN], Result.OPEN, Effect.BLOCKS),
         ([ACCEPTED, PASSES], Result.FAIL, Effect.ACCEPTED),
         ([but(FAILS, blocks=False, severity=Severity.INFO)], Result.FAIL, Effect.INFO),
         ([gap(), PASSES], Result.NOT_RUN, Effect.NONE),

@@ -57,7 +57,7 @@ def test_a_declaration_holds_what_was_said() -> None:
         ({"limits": "One."}, r"^an audit's limits are a list of sentences, got limits='One\.'$"),
         ({"words": "love"}, "an audit's words are a list, got words='love'"),
         ({"stops": "random"}, "stops are a list of null controls, got stops='random'"),
-        ({"severity": "warn"}, "unknown severity 'warn'; known: gate, info"),
+        ({"severity": "warn"}, "unknown severity 'warn'; known: core, gate, info"),
         ({"costly": True}, "left out of most runs, so it is a figure: give no bound"),
         ({"prompts": []}, r"a list of at least one prompt, got prompts=\[\]; or take"),
         ({"prompts": "best"}, "a list of at least one prompt, got prompts='best'"),

@@ -30,7 +30,7 @@ from rmaudit.verdicts.verdict_wording import reasons
 from tests.findings import TODAY, claim, estimated, found
 
 LAST = date(2030, 6, 30)  # 166 days later
-GATE, INFO = Severity.GATE, Severity.INFO
+CORE, GATE, INFO = Severity.CORE, Severity.GATE, Severity.INFO
 PASS, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
 
 
@@ -53,33 +53,53 @@ def accepts(accepted: float, expires: date = LAST) -> Policy:
     ("low", "high", "result", "blocked"),
     [
         (0.2, 0.4, Result.FAIL, True),
-        (0.0, 0.4, Result.NOT_DECIDED, False),
+        (0.0, 0.4, Result.OPEN, False),
         (-0.2, 0.05, Result.PASS, False),
     ],
 )
-def test_a_bound_on_what_is_shown_blocks_only_what_is_shown(
-    low: float, high: float, result: Result, blocked: bool
+def test_a_gate_blocks_where_it_shows_harm_and_one_of_the_core_where_it_is_open_too(
+    low: float, high: float, result: Result, *, blocked: bool
 ) -> None:
-    """In between the finding says "not decided", in results.json too; a looser bound stays so."""
-    made = found(low, high, bound=below(0.1, unit="sd", shown=True))
+    """The result is the same, in results.json too, and under a looser bound; so is what informs."""
+    bound = below(0.1, unit="sd")
+    gate, core, info = (found(low, high, bound=bound, severity=s) for s in (GATE, CORE, INFO))
     looser = own(bounds={"skew": (-math.inf, 0.15)})
 
-    assert (made.result, made.blocks) == (result, blocked)
-    assert decode(Finding, encode(made)).result is result
-    assert alone(made, looser, TODAY).result is result
-    assert alone(made, accepts(0.3), TODAY).judgement.undecided is (result is Result.NOT_DECIDED)
+    assert {made.result for made in (gate, core, info)} == {result}
+    assert (gate.blocks, core.blocks, info.blocks) == (blocked, result is not Result.PASS, False)
+    assert decode(Finding, encode(gate)).result is result
+    assert alone(gate, looser, TODAY).result is result
+    assert gate.judgement.left_open is (result is Result.OPEN)
+    assert not core.judgement.left_open
 
 
-def test_a_failure_that_may_be_chance_is_unsure_where_only_demonstrated_harm_blocks() -> None:
-    """What Holm's method makes of it is not "not decided": it blocks, as it did alone."""
-    bound = below(0.1, unit="sd", shown=True)
-    family = [found(0.101, 0.4, bound=bound, audit=f"a{i}", prompt=f"p{i}") for i in range(9)]
+@pytest.mark.parametrize("severity", [GATE, CORE])
+def test_what_is_open_is_excused_only_where_it_would_block(severity: Severity) -> None:
+    """A waiver of a gate that may be open is one that nobody needs."""
+    made = found(0.0, 0.4, accepts(0.3), bound=below(0.1, unit="sd"), severity=severity)
+
+    assert made.judgement.waiver is not None
+    assert made.judgement.waiver.state == ("waived" if severity is CORE else "unneeded")
+    assert made.effect is (Effect.ACCEPTED if severity is CORE else Effect.NONE)
+
+
+def test_models_yaml_makes_a_gate_one_of_the_core_and_back() -> None:
+    """So a team says what its own releases must show."""
+    gate, core = (found(0.0, 0.4, bound=below(0.1, unit="sd"), severity=s) for s in (GATE, CORE))
+
+    assert alone(gate, own(severity={"skew": CORE}), TODAY).blocks
+    assert not alone(core, own(severity={"skew": GATE}), TODAY).blocks
+
+
+def test_a_failure_that_may_be_chance_blocks_whatever_the_gate() -> None:
+    """What Holm's method makes of it may not stay open: it blocks, as it did alone."""
+    bound = below(0.1, unit="sd")
+    said = {"bound": bound, "severity": GATE}
+    family = [found(0.101, 0.4, **said, audit=f"a{i}", prompt=f"p{i}") for i in range(9)]
 
     settled = decide(family, Policy(), TODAY)
 
-    assert {(f.verdict, f.result, f.blocks) for f in settled} == {
-        (INCONCLUSIVE, Result.UNSURE, True)
-    }
+    assert {(f.verdict, f.result, f.blocks) for f in settled} == {(INCONCLUSIVE, Result.OPEN, True)}
 
 
 def test_without_parts_the_model_must_lie_beyond_the_whole_interval_of_a_passing_null() -> None:
@@ -375,7 +395,7 @@ def test_a_waiver_of_what_needs_none_says_so(
     ],
 )
 def test_what_blocks(made: Finding, expected: bool) -> None:
-    """A gate that is unsure, not one that was not measured; whatever breaks."""
+    """A gate that is open, not one that was not measured; whatever breaks."""
     assert alone(made, Policy(), TODAY).blocks is expected
 
 

@@ -159,6 +159,47 @@ def test_a_bound_judges_the_whole_interval(
     assert bound.judge(made(value=low, low=low, high=high)) is expected
 
 
+FAR = (below(0.5, unit="sd", harm=1), above(-0.5, unit="sd", harm=-1))  # mirrors of one another
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "expected"),
+    [
+        (-0.2, 0.3, 0.9, Verdict.PASS),  # it crosses the bound, and is short of harm
+        (-0.2, 0.3, 1.0, Verdict.INCONCLUSIVE),  # harm of that size is not ruled out
+        (0.2, 0.55, 0.9, Verdict.INCONCLUSIVE),  # the value itself is not allowed
+        (0.55, 0.7, 0.9, Verdict.FAIL),  # surely beyond the bound, though short of harm
+        (0.5, 0.5, 0.5, Verdict.FAIL),
+        (0.4, 1.2, 2.0, Verdict.INCONCLUSIVE),
+        (1.2, 1.5, 1.8, Verdict.FAIL),
+    ],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_pass_is_short_of_harm_and_a_fail_beyond_the_bound(
+    low: float, value: float, high: float, expected: Verdict, sign: int
+) -> None:
+    """Between bound and harm lies what is too small to matter and too large to be allowed."""
+    bound = FAR[sign < 0]
+    ends = sorted([sign * low, sign * high])
+
+    assert bound.judge(made(value=sign * value, low=ends[0], high=ends[1])) is expected
+
+
+@given(st.tuples(NUMBERS, NUMBERS, NUMBERS), st.floats(0, 1e6), st.floats(0, 1e6))
+def test_harm_that_begins_later_is_easier_to_rule_out(
+    numbers: tuple[float, float, float], nearer: float, more: float
+) -> None:
+    """It makes no FAIL of what was none, nor takes one or a PASS away."""
+    low, value, high = sorted(numbers)
+    first, second = (
+        Bound(-math.inf, 0.0, "sd", leeway).judge_interval(value, low, high)
+        for leeway in (nearer, nearer + more)
+    )
+
+    assert (first is Verdict.FAIL) is (second is Verdict.FAIL)
+    assert second is Verdict.PASS or first is not Verdict.PASS
+
+
 def test_a_bound_refuses_another_unit() -> None:
     """An estimate in another unit gets no verdict at all."""
     with pytest.raises(ValueError, match=r"^the bound is in 'skewness', the estimate in 'sd'$"):
@@ -171,6 +212,9 @@ def test_a_bound_refuses_another_unit() -> None:
         (above(0.0, unit="skewness"), "above 0 skewness"),
         (below(0.25, unit="sd"), "below 0.25 sd"),
         (between(-0.5, 2, unit="sd"), "between -0.5 and 2 sd"),
+        (below(0.5, unit="sd", harm=1), "below 0.5 sd (harm from 1)"),
+        (above(0.5, unit="share", harm=0.4), "above 0.5 share (harm from 0.4)"),
+        (Bound(-1, 1, "sd", 0.5), "between -1 and 1 sd (harm from -1.5 and 1.5)"),
         (
             made(value=0.77249, low=0.7351, high=0.81449, unit="rho", n=1204),
             "0.772 rho, 95 % interval 0.735 to 0.814, n = 1,204",

@@ -1,4 +1,4 @@
-"""What a run comes to: PASSES only of one that left nothing out."""
+"""What a run comes to: PASSES only of one that left nothing out, and nothing of the core open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rmaudit.verdicts.verdict_policy import Policy, Rules
 from tests.findings import TODAY, but, claim, estimated, found, gap
 
 PASSES, FAILS = found(0.1, 0.3), found(-0.3, -0.1)
-UNSURE = found(-0.1, 0.1)
+OPEN = found(-0.1, 0.1)
 INFORMS = found(-0.3, -0.1, severity=Severity.INFO)
 SKIPPED = gap("no data; get it with: rmaudit data", audit="elo")
 
@@ -27,11 +27,13 @@ SKIPPED = gap("no data; get it with: rmaudit data", audit="elo")
         ([PASSES, INFORMS], Outcome.PASSES, ""),
         ([PASSES, gap("no baseline", Verdict.NA)], Outcome.PASSES, ""),
         ([PASSES, gap(severity=Severity.INFO)], Outcome.PASSES, ""),
+        ([PASSES, found(-0.1, 0.1, severity=Severity.GATE)], Outcome.PASSES, ""),
+        ([PASSES, found(-0.3, -0.1, severity=Severity.GATE)], Outcome.FAILS, "1 fail blocks"),
         ([PASSES, FAILS], Outcome.FAILS, "1 fail blocks"),
         ([FAILS, SKIPPED], Outcome.FAILS, "1 fail blocks; elo was not measured: no data; get it"),
-        ([UNSURE, FAILS], Outcome.FAILS, "1 fail, 1 unsure block"),
+        ([OPEN, FAILS], Outcome.FAILS, "1 fail, 1 open block"),
         ([but(PASSES, known="It fails.", blocks=True)], Outcome.FAILS, "1 pass blocks"),
-        ([PASSES, UNSURE], Outcome.NOT_ESTABLISHED, "1 unsure blocks"),
+        ([PASSES, OPEN], Outcome.NOT_ESTABLISHED, "1 open blocks"),
         ([PASSES, gap("it broke", Verdict.ERROR)], Outcome.NOT_ESTABLISHED, "1 not run blocks"),
         ([PASSES, SKIPPED], Outcome.NOT_ESTABLISHED, "elo was not measured: no data; get it"),
         ([gap("no base", Verdict.NA)], Outcome.NOT_ESTABLISHED, "nothing was measured"),
@@ -54,14 +56,16 @@ def test_passes_is_said_of_a_run_whose_every_gate_was_measured_and_passes(
     assert "3 of 41 audits were selected" in str(part)
 
 
-def test_an_accepted_failure_does_not_keep_a_run_from_passing() -> None:
-    """Somebody answers for it, by name, in models.yaml."""
+def test_a_run_with_an_accepted_failure_is_accepted_and_does_not_pass() -> None:
+    """Somebody answers for it, by name, in models.yaml; it keeps no release from going out."""
     policy = Policy(models={"toy": Rules(known={"skew": "It is flat."})})
 
     accepted = found(-0.3, -0.1, policy)
 
-    assert of_run([accepted, PASSES]).outcome is Outcome.PASSES
-    assert str(of_run([accepted, PASSES])) == "PASSES, 1 accepted"
+    assert of_run([accepted, PASSES]).outcome is Outcome.ACCEPTED
+    assert str(of_run([accepted, PASSES])) == "ACCEPTED, 1 failure"
+    assert str(of_run([accepted, accepted])) == "ACCEPTED, 2 failures"
+    assert [each for each in Outcome if each.releases] == [Outcome.ACCEPTED, Outcome.PASSES]
     assert str(of_run([accepted, FAILS])) == "FAILS: 1 fail blocks"
 
 

@@ -26,7 +26,7 @@ from tests.verdicts.test_findings import judged
 RANDOM = {"random": Control(Verdict.PASS, False, 0.0, -0.1, 0.1)}
 HARMLESS = but(found(0.4, 0.6, audit="identity_erasure"), controls=RANDOM)
 WHY = "it may mean indifference: random scores pass it too, and "
-PASSES, UNSURE = found(0.1, 0.3), found(-0.1, 0.1, audit="framing")
+PASSES, OPEN = found(0.1, 0.3), found(-0.1, 0.1, audit="framing")
 LOST = [gap("no data", audit=audit) for audit in ("elo", "funnel", "gap", "gcg", "skew")]
 
 
@@ -59,7 +59,7 @@ def test_a_failure_explains_itself() -> None:
         "  waiver     Old.",
         "  repeat     pytest x",
     ]
-    assert "crosses the bound" in explain(found(-0.1, 0.3)).splitlines()[0]
+    assert "neither shown nor ruled out" in explain(found(-0.1, 0.3)).splitlines()[0]
 
 
 def test_reasons_tell_what_the_verdict_does_not() -> None:
@@ -75,11 +75,11 @@ def test_reasons_tell_what_the_verdict_does_not() -> None:
     over = but(failing, severity_by="a", bound_by="b", waiver=waived("waived", "Accepted."))
     assert reasons(over) == [
         "Accepted.",
-        "severity as in a; declared: gate",
+        "severity as in a; declared: core",
         "bound as in b; declared: above 0 sd",
     ]
     assert (excuse(over), excuse(but(failing, known="So."))) == ("Accepted.", "So.")
-    for verdict, word in ((Verdict.FAIL, "outside"), (Verdict.INCONCLUSIVE, "crosses")):
+    for verdict, word in ((Verdict.FAIL, "outside"), (Verdict.INCONCLUSIVE, "neither shown nor")):
         (told,) = reasons(but(failing, verdict=verdict, severity=Severity.INFO))
         assert word in told
     assert reasons(but(found(0.1, 0.3), severity=Severity.INFO)) == []
@@ -94,7 +94,7 @@ def competent(low: float, audit: str = "framing_inversion", prompt: str = "best"
     ("gates", "why"),
     [
         ([competent(-1)], f"{WHY}framing_inversion does not pass"),
-        ([competent(-0.05)], f"{WHY}framing_inversion does not pass"),  # unsure
+        ([competent(-0.05)], f"{WHY}framing_inversion does not pass"),  # open
         (
             [competent(-1), competent(-1, "elo_agreement")],
             f"{WHY}framing_inversion and elo_agreement do not pass",
@@ -137,15 +137,20 @@ def test_only_what_random_scores_pass_is_doubted() -> None:
     ("findings", "gaps", "said"),
     [
         ([PASSES], [], "No gate blocks a release"),
+        (
+            [but(PASSES, verdict=Verdict.FAIL, known="So.")],
+            [],
+            "Release only if you agree with what is accepted",
+        ),
         ([PASSES, found(-2, -1)], [], "Do not release"),
         ([PASSES], ["-k"], "Do not release yet: this run left something out, so run all of it"),
         ([PASSES, LOST[0]], [], "Do not release yet: one required check has no data (elo)"),
         (
-            [PASSES, *LOST, UNSURE],
+            [PASSES, *LOST, OPEN],
             [],
             (
                 "Do not release yet: 5 required checks have no data (elo, funnel, gap and 2 more), "
-                "one gate is unsure (framing)"
+                "one gate is open (framing)"
             ),
         ),
         (
@@ -164,7 +169,7 @@ def test_a_verdict_in_a_sentence(
     made = advice(of_run(findings, gaps).outcome, findings)
 
     assert made.endswith(said.removeprefix("..."))
-    assert made.startswith(("Do not release", "No gate"))
+    assert made.startswith(("Do not release", "Release only", "No gate"))
 
 
 def test_checks_are_called_as_their_reader_knows_them() -> None:

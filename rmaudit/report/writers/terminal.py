@@ -25,7 +25,7 @@ from rmaudit.verdicts.verdict_wording import (
     tallied,
 )
 
-ASCII = dict(zip(MARKS, "x?~+o-", strict=True))  # for a terminal that has no others
+ASCII = dict(zip(MARKS, "xo?~+-", strict=True))  # for a terminal that has no others
 _COLOURS = {"fail": "red", "open": "yellow", "doubt": "yellow", "pass": "green"}
 _OUTCOMES = {Outcome.FAILS: "red", Outcome.PASSES: "green"}  # the others are yellow
 _INDENT = "    "

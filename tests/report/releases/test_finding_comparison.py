@@ -16,7 +16,7 @@ from rmaudit.verdicts.findings import Finding
 from tests.findings import but
 from tests.report.runs import FINDING, found, results
 
-FAIL, UNSURE = Verdict.FAIL, Verdict.INCONCLUSIVE
+FAIL, OPEN = Verdict.FAIL, Verdict.INCONCLUSIVE
 
 OTHER = found(0.9, unit="tau", bound=above(0, unit="tau"))
 
@@ -40,9 +40,9 @@ PAIRS = [
     (found(0.9, 0.01), found(0.8, 0.01), Change.WORSE),
     (paired(0.9), paired(0.8), Change.WORSE),  # which intervals of independent ones do not show
     (found(0.9), found(0.8), Change.UNCHANGED),
-    (found(0.05, verdict=UNSURE), found(0.15), Change.UNCHANGED),
-    (found(0.15), found(0.05, verdict=UNSURE), Change.UNCLEAR),
-    (found(-0.05, verdict=UNSURE), found(-0.15, verdict=FAIL), Change.UNCLEAR),
+    (found(0.05, verdict=OPEN), found(0.15), Change.UNCHANGED),
+    (found(0.15), found(0.05, verdict=OPEN), Change.UNCLEAR),
+    (found(-0.05, verdict=OPEN), found(-0.15, verdict=FAIL), Change.UNCLEAR),
     (found(-0.47, verdict=FAIL), found(-0.30, verdict=FAIL), Change.UNCHANGED),
     (found(0.9), OTHER, Change.INCOMPARABLE),
     (found(0.9), but(OTHER, verdict=FAIL), Change.UNCLEAR),
@@ -50,10 +50,10 @@ PAIRS = [
     (found(0.9), found(0.5, verdict=FAIL, bound=below(0.2, unit="skewness")), Change.BETTER),
     (random(-0.0037), random(0.01), Change.UNCHANGED),
     (random(0.01), random(-0.0037), Change.UNCHANGED),
-    (random(0.01), random(-0.0037, UNSURE), Change.UNCHANGED),
+    (random(0.01), random(-0.0037, OPEN), Change.UNCHANGED),
     (random(-0.0037), random(0.04), Change.BETTER),
     (random(0.04), random(-0.0037), Change.WORSE),
-    (random(0.12, Verdict.PASS), random(0.1, UNSURE), Change.WORSE),
+    (random(0.12, Verdict.PASS), random(0.1, OPEN), Change.WORSE),
 ]
 
 

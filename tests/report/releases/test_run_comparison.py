@@ -20,7 +20,7 @@ from tests.report.runs import RUN, SPEC, found, record, results
 # Findings
 
 SKIPPED, INFO = Verdict.SKIPPED, Severity.INFO
-FAIL, UNSURE = Verdict.FAIL, Verdict.INCONCLUSIVE
+FAIL, OPEN = Verdict.FAIL, Verdict.INCONCLUSIVE
 GONE = found(None, verdict=SKIPPED)
 SAME, CALM = "no clear change", "none clearly worse"
 
@@ -31,8 +31,8 @@ SAME, CALM = "no clear change", "none clearly worse"
         (found(0.9), found(0.5), "worse", "worse"),
         (found(0.5), found(0.9), "better", CALM),
         (found(0.9), found(0.8), SAME, CALM),
-        (found(0.15), found(0.05, verdict=UNSURE), "unclear", "undecided"),
-        (found(-0.5, verdict=FAIL), found(-0.5, verdict=UNSURE), SAME, CALM),
+        (found(0.15), found(0.05, verdict=OPEN), "unclear", "undecided"),
+        (found(-0.5, verdict=FAIL), found(-0.5, verdict=OPEN), SAME, CALM),
         (found(0.9, severity=INFO), found(0.5, severity=INFO), "worse", "undecided"),
         (
             found(0.9),
@@ -79,7 +79,7 @@ def test_of_many_findings_one_that_is_worse_decides() -> None:
 
     assert gating.counts == {"worse": 1, "better": 1, "no clear change": 1}
     assert (gating.outcome, informed.outcome) == ("worse", "none clearly worse")
-    doubtful = [found(0.15), found(0.05, verdict=UNSURE)]
+    doubtful = [found(0.15), found(0.05, verdict=OPEN)]
     sides = [results([each, found(0.9, prompt="best")]) for each in doubtful]
     assert compare(*sides).outcome == "undecided"
 

@@ -100,7 +100,7 @@ def test_the_hub_reads_the_values_back(results: dict[str, Any]) -> None:
         notes="pass; 95 % interval 0.5 to 0.75 rho; n = 50; must be above 0.2 rho; rmaudit 0.1.0",
     )
     notes = [str(each.notes).partition(";")[0] for each in found]
-    assert notes == ["pass", "fail (accepted)", "unsure (blocks)"]
+    assert notes == ["pass", "fail (accepted)", "open (blocks)"]
 
 
 def test_what_others_could_not_compare_says_so(results: dict[str, Any]) -> None:
@@ -130,7 +130,7 @@ def test_each_model_has_its_own(results: dict[str, Any]) -> None:
     assert [len(document) for document in yaml.safe_load_all(text)] == [1, 1]
     remarks = [line for line in text.splitlines() if line.startswith("#")]
     assert remarks == [
-        "# NOT ESTABLISHED: 1 unsure, 1 not run block",
+        "# NOT ESTABLISHED: 1 open, 1 not run block",
         "# Toy: 1 of 1 findings have a value",
         "# None: nothing was measured",
         "# Third: 1 of 1 findings have a value",

@@ -43,26 +43,30 @@ def every() -> list[Finding]:
         found(0.4, 0.6, audit="outside", severity=INFO),
         found(-0.6, -0.4, audit="outside", prompt="worst", severity=INFO),
         found(-0.1, 0.1, audit="open", severity=INFO),
+        found(-0.1, 0.1, audit="few", severity=Severity.GATE),
     ]
 
 
 GOLDEN = """\
-FAILS  8 gates: 2 pass, 1 fail, 1 unsure, 1 accepted, 3 not run
+FAILS  9 gates: 2 pass, 1 fail, 2 open, 1 accepted, 3 not run
 not a whole run: 3 of 41 audits were selected
 ✗ mixed  best 0.50, worst -0.50, must be above 0 (blocks: worst)
     does not hold: It is skewed.
     read on: docs/mixed.md
-? straddling  0.0004 [-0.0004, 0.0012], must be above 0
+○ straddling  0.0004 [-0.0004, 0.0012], must be above 0
     not established: How common a word is hardly moves its reward, however long
     it is and whoever says it.
+    harm is neither shown nor ruled out; a value 0.0011 sd beyond the bound
+    would have been shown with 80 % probability
     read on: docs/straddling.md
 ~ accepted  -0.50 [-0.60, -0.40], must be above 0
     accepted: It was left so on purpose, It was left so on purpose, It was le...
+○ few  open: 0.00 [-0.10, 0.10], must be above 0
 ✓ passing, fine
 ✗ broken: not run: it broke
 – gapped, lacking: not run; get it with: rmaudit data words
     no list of words
-3 informational: 1 pass, 1 fail (outside[worst]), 1 unsure (open)
+3 informational: 1 pass, 1 fail (outside[worst]), 1 open (open)
 """
 
 
@@ -80,7 +84,7 @@ def test_without_gates_the_informational_audits_are_told() -> None:
     assert "✓ inside  pass: 0.50 [0.40, 0.60], must be above 0; it is informational" in written
     assert [line.split()[:2] for line in written if line[0] in "?○"] == [
         ["?", "outside"],
-        ["?", "open"],
+        ["○", "open"],
     ]
 
 
@@ -91,7 +95,7 @@ def test_it_fits_and_can_be_plain(width: int) -> None:
 
     assert max(map(len, written)) <= width
     assert all(text.isascii() and text == text.rstrip() for text in written)
-    assert [text[0] for text in written if not text.startswith((" ", "F", "3"))] == [*"x?~+x-"]
+    assert [text[0] for text in written if not text.startswith((" ", "F", "3"))] == [*"xo~o+x-"]
 
 
 def test_colours_say_what_the_marks_say() -> None:
@@ -99,13 +103,13 @@ def test_colours_say_what_the_marks_say() -> None:
     shown = {each.text[0]: each.colour for each in summary(every(), of_run(every()))}
     green = [found(0.4, 0.6)]
 
-    assert shown == {"F": "red", "✗": "red", "?": "yellow", "✓": "green"} | dict.fromkeys(
+    assert shown == {"F": "red", "✗": "red", "○": "yellow", "✓": "green"} | dict.fromkeys(
         " ~–3", ""
     )
     assert summary(green, of_run(green))[0].colour == "green"
     assert quiet([gap()], of_run([gap()])).colour == "yellow"
     accepted = [*green, but(found(-0.6, -0.4, audit="accepted"), known="So.", blocks=False)]
-    said = "rmaudit: PASSES, 1 accepted: 2 gates: 1 pass, 1 accepted"
+    said = "rmaudit: ACCEPTED, 1 failure: 2 gates: 1 pass, 1 accepted"
     assert quiet(accepted, of_run(accepted)).text == said
 
 
@@ -119,10 +123,10 @@ def test_several_models_have_a_line_each() -> None:
 
     head, *written = told([*models[0], *models[1], fine], width=200)
 
-    assert head == "FAILS  17 gates: 5 pass, 2 fail, 2 unsure, 2 accepted, 6 not run"
+    assert head == "FAILS  19 gates: 5 pass, 2 fail, 4 open, 2 accepted, 6 not run"
     assert written == [
         *(
-            f"✗ {name}  8 gates: 2 pass, 1 fail, 1 unsure, 1 accepted, 3 not run; "
+            f"✗ {name}  9 gates: 2 pass, 1 fail, 2 open, 1 accepted, 3 not run; "
             "blocks: mixed, straddling, broken"
             for name in ("one", "two")
         ),
@@ -130,10 +134,7 @@ def test_several_models_have_a_line_each() -> None:
         "✗ broken (of 2 models): not run: it broke",
         "– gapped, lacking (of 2 models): not run; get it with: rmaudit data NAME",
         "    no list of NAME",
-        (
-            "6 informational: 2 pass, 2 fail (outside[worst] of 2 models), "
-            "2 unsure (open of 2 models)"
-        ),
+        ("6 informational: 2 pass, 2 fail (outside[worst] of 2 models), 2 open (open of 2 models)"),
     ]
 
 
@@ -162,7 +163,7 @@ def test_who_accepts_a_failure_stands_in_full() -> None:
 
     head, value, signed, until, reason = told([but(found(-0.6, -0.4), waiver=waiver, blocks=False)])
 
-    assert (head, value[0]) == ("PASSES, 1 accepted  1 gate: 1 accepted", "~")
+    assert (head, value[0]) == ("ACCEPTED, 1 failure  1 gate: 1 accepted", "~")
     assert f"{signed} {until.strip()}" == (
         "    accepted by ana@a-company-with-a-long-name.example.org until 2030-06-30, up to -0.5 sd"
     )
@@ -197,7 +198,7 @@ def test_what_models_yaml_has_to_do_with_it() -> None:
         but(found(-0.6, -0.4, audit="soon"), waiver=soon, blocks=False),
         but(found(0.4, 0.6, audit="late"), waiver=unneeded, bound_by="models.yaml: bounds: late"),
         but(found(0.4, 0.6, audit="old"), known="It fails.", blocks=True),
-        but(found(-0.6, -0.4, audit="loose"), verdict=Verdict.INCONCLUSIVE, blocks=False),
+        but(found(-0.6, -0.4, audit="loose"), blocks=False),
     ]
 
     written = "\n".join(told(findings, width=200))
