@@ -158,7 +158,7 @@ def test_a_wrong_file_is_refused_with_what_to_do(run: Run, tmp_path: Path) -> No
     whole = json.loads(path.read_text())
     (gate, _) = whole["gates"]
     for wrong, words in (
-        ({"schema": "rmaudit.blessed/9"}, r"schema is .*rmaudit\.blessed/1.*bless a release"),
+        ({"schema": "rmaudit.blessed/9"}, r"schema is .*rmaudit\.blessed/2.*bless a release"),
         ({"more": 1}, 'has "more".*rmaudit bless REPORT'),
         ({"gates": [gate | {"parts": "0.1 0.2"}]}, r"no blessed release: gates\[0\]: "),
         ({"gates": [gate | {"parts": "nan " * 64}]}, r"no blessed release: gates\[0\]: "),

@@ -30,7 +30,7 @@ from rmaudit.verdicts.estimates_and_bounds import GROUPS, Estimate, Result
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import Outcome
 
-Schema = Literal["rmaudit.blessed/1"]
+Schema = Literal["rmaudit.blessed/2"]
 SCHEMA: Schema = get_args(Schema)[0]
 FOLDER = "blessed"  # beside models.yaml
 DAYS = 90  # from this age on, a warning
