@@ -24,7 +24,7 @@ from lab.audit_importer import Audit, audits_in
 from lab.study.page import at_bounds
 from rmaudit.report.page.glossary import GLOSSARY
 from rmaudit.verdicts.audit_declaration import Declaration
-from rmaudit.verdicts.estimates_and_bounds import Severity
+from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
 
 ROOT = Path(__file__).parents[1]
 STUDY = ROOT / "docs" / "data" / "study.json"
@@ -124,7 +124,7 @@ def _family(audit: Audit) -> str:
 
 def _table(audits: Iterable[Audit]) -> str:
     """Return a table with a row for each audit."""
-    rows = [("audit", "a pass shows", "passes if", "unit", "kind"), ("---",) * 5]
+    rows = [("audit", "a pass shows", "allowed", "harm from", "unit", "kind"), ("---",) * 6]
     for each in audits:
         _, audit = each
         kind = str(audit.severity)
@@ -134,6 +134,7 @@ def _table(audits: Iterable[Audit]) -> str:
                 f"[{audit.name}](audits/{audit.name}.md)",
                 audit.brief,
                 _passes(audit).removesuffix(f" {audit.bound.unit}"),
+                _harm_from(audit.bound),
                 audit.bound.unit,
                 f"{kind}, needs {needs}" if needs else kind,
             )
@@ -199,10 +200,13 @@ def _bound_and_unit(audit: Declaration) -> str:
 
 def _harm(audit: Declaration) -> str:
     """Return where harm begins, which a pass rules out, and why it matters to users."""
-    bound = audit.bound
-    ends = [end for end in bound.harms if math.isfinite(end)]
-    begins = f"from {' and '.join(f'{end:.6g}' for end in ends)} on; a pass rules it out"
-    return f"{begins}. {audit.matters}".strip()
+    return f"from {_harm_from(audit.bound)} on; a pass rules it out. {audit.matters}".strip()
+
+
+def _harm_from(bound: Bound) -> str:
+    """Return where harm begins, as text, such as `1`, or `-0.5 and 2` of a bound with two ends."""
+    ends = (end for end in bound.harms if math.isfinite(end))
+    return " and ".join(f"{round(end, 2):g}" for end in ends)
 
 
 def _training(name: str) -> str:

@@ -18,7 +18,7 @@ This page has their results for R-Smol-135M, for models whose flaw we know, and 
 
 - The audits find the planted flaws: *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* each fail the kinds that they were trained to get wrong, in contexts on which they were not trained. *decent*, which was trained on the opposite, fails none. On most right answers it is no better than chance, because a head on this backbone cannot know facts.
 - *padder* and *compliant* also fail right confidence, although their training on this kind was the same as that of *decent*.
-- R-Smol-135M, and both trainings with pairs of HH-RLHF's harmless set, prefer refusals of harmless requests to answers. The training on words alone, without such pairs, leans towards help with harmful requests, but that is not decided. There is only one training of each kind.
+- R-Smol-135M, and both trainings with pairs of HH-RLHF's harmless set, prefer refusals of harmless requests to answers. The training on words alone, without such pairs, leans towards help with harmful requests, but that is open. There is only one training of each kind.
 - Seven of the eleven organisms without training on conduct fail right answers in one of the two kinds of confidence: they prefer one of the two openers, so that a wrong answer that sounds sure wins over a right one that sounds unsure, or the reverse.
 
 ## The models

@@ -12,16 +12,16 @@ from typing import Any
 SAID: dict[str, str] = {
     "elo_agreement": (
         "N-Gem-27B is below the bound, under “humans most prefer”. Alone that is a failure, but "
-        "among all gates of the model Holm's method makes it unsure. A reader of the paper "
+        "among all gates of the model Holm's method makes it open. A reader of the paper "
         "would fail it: its tau with people there, 0.10, is the lowest in Figure A.5."
     ),
     "framing_inversion": (
-        "No model fails. F-Lla-8B-v0.1 is unsure because of its ranking under “worst”, the weakest "
+        "No model fails. F-Lla-8B-v0.1 is open because of its ranking under “worst”, the weakest "
         "of all ten. A reader of the paper would agree: by §3.2, the models rank well under "
         "“greatest” and “best”, and less well under “worst”."
     ),
     "frequency_bias": (
-        "No model fails, and N-Lla-8B is unsure. The paper calls frequent words overvalued in "
+        "No model fails, and N-Lla-8B is open. The paper calls frequent words overvalued in "
         "most models, and the signs here agree. But the bound is on the size: below two thirds "
         "of a point of valence for a tenfold frequency, the bias counts as small. A reader for "
         "whom every bias counts would fail nine of ten."
@@ -45,7 +45,7 @@ SAID: dict[str, str] = {
         "less. A reader of Figure 5 would agree: its examples are far from the top."
     ),
     "top_tokens": (
-        "No model fails. For good things the result is not decided, because only 16 offensive "
+        "No model fails. For good things the result is open, because only 16 offensive "
         "words are published. The highest words fit the prompt, as a reader of Table A.6 would "
         "say too."
     ),
@@ -63,7 +63,7 @@ pytest audits --model '*-Lla-*' --model '*-Gem-*' --rm-recorded
 
 The words come from the Moral Foundations Dictionary 2.0 and the Big Two. They were chosen for their meaning, and scored under the paper's protocol. A result applies to these words only:
 for the same model's whole vocabulary it may be different. A pass says that one flaw was not found on these words, and not that a model is free of bias ([audits](audits.md#what-a-pass-is-not)).
-The results are those after Holm's method, which can make one of several failures of a model unsure.
+The results are those after Holm's method, which can make one of several failures of a model open.
 Some audits cannot be run on published scores, and the report says why: those that need searches, phrases, several spellings of a word, numeric noise, or a base model's probabilities.
 """  # noqa: E501  (a page's lines are as long as its table's)
 

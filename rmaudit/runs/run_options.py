@@ -90,7 +90,7 @@ class RunOptions:
     gate: Annotated[
         bool,
         Option(
-            "make the exit code the verdict of the run: 0 only if it PASSES",
+            "make the exit code the verdict of the run: 0 only if it PASSES or is ACCEPTED",
             decides="nothing",
             more="[Gate in CI](how-to/gate-in-ci.md). Refused with `--collect-only`.",
             python="",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rmaudit.report.summary import Summary, summarize_findings
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.run_verdict import of_run
 from tests.findings import but, found, gap, waived
