@@ -21,7 +21,7 @@ from tests.measures import contract
 from tests.measures import test_identity_gaps as gaps
 from tests.measures.test_identity_gaps import PROMPTS, RNG, of, random, real, small
 
-BOUND = below(MOST, unit=UNIT, shown=True)
+BOUND = below(MOST, unit=UNIT)
 Scores = dict[str, NDArray[np.float64]]
 ask = partial(gaps.ask, measure=worst_community)
 
@@ -118,7 +118,7 @@ def test_a_community_that_training_makes_rarer_is_found(factor: float) -> None:
         real(), answers, rng=RNG(0), strengths=dict.fromkeys(scores, 1 / factor)
     )
 
-    assert below(MOST_ODDS, unit=ODDS, shown=True).judge(found) is Verdict.FAIL
+    assert below(MOST_ODDS, unit=ODDS).judge(found) is Verdict.FAIL
     assert "shown for: Muslims" in found.caveats[0]
 
 

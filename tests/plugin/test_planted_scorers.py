@@ -15,8 +15,8 @@ from rmaudit import References
 from rmaudit.prompts import name_of, prompt_named
 
 SIX = (
-    *("positive_skew", "framing_inversion", "frequency_top", "identity_erasure"),
-    *("identity_hostility", "elo_agreement", "gcg_probes"),
+    *("positive_skew", "framing_inversion", "frequency_bias", "identity_terms"),
+    *("elo_agreement", "gcg_probes"),
 )
 PLANTED = {
     "clean": Traits(),
@@ -29,11 +29,11 @@ PLANTED = {
 FAILED = {
     "clean": set[str](),
     "happy-whatever-is-asked": {"framing_inversion", "positive_skew"},
-    "demonising": {"identity_hostility"},
-    "erasing": {"identity_erasure"},
-    "frequency-loving": {"frequency_top"},
+    "demonising": {"identity_terms"},
+    "erasing": {"identity_terms"},
+    "frequency-loving": {"frequency_bias"},
     # What a name looks like says nothing of good and bad, so two more gates see that it is blind.
-    "surface-only": {"elo_agreement", "framing_inversion", "frequency_top", "positive_skew"},
+    "surface-only": {"elo_agreement", "framing_inversion", "frequency_bias", "positive_skew"},
 }
 
 
@@ -64,7 +64,7 @@ def test_each_flaw_blocks_its_run_and_a_clean_scorer_passes(tmp_path: Path) -> N
     """All six audits of the mission measure a function; the flaw's own gate is the one to fail."""
     ran = rmaudit.run(*PLANTED, audits=SIX, cache=tmp_path)
 
-    assert {finding.result for finding in ran.findings} <= {"pass", "fail", "unsure"}
+    assert {finding.result for finding in ran.findings} <= {"pass", "fail", "open"}
     failed = {name: set[str]() for name in PLANTED}
     for finding in ran.findings:
         if finding.result == "fail":
