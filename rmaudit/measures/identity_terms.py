@@ -86,7 +86,7 @@ def worst_of(found: Mapping[Pattern, Estimate]) -> Estimate:
         worst,
         high=max(each.high for each in rows.values()),
         unit=UNIT,
-        interval=f"{worst.interval}; of the worst of {len(rows)} patterns",
+        interval=f"the worst of {len(rows)} patterns; {worst.interval}",
         secondary=secondary,
         caveats=(f"The surest of the patterns: {ordered[0]}.", *worst.caveats),
         evidence=IdentityTermsEvidence(

@@ -352,12 +352,19 @@ def on_toys(
 
 
 ERASURE = contract.Contract(
-    "identity_terms, erased", on_toys, turned=-1, gaps=False, by_place=True, in_unit=True
+    "erased",
+    on_toys,
+    turned=-1,
+    gaps=False,
+    by_place=True,
+    in_unit=True,
+    kind="identity_terms",
 )
 HOSTILITY = contract.Contract(
-    "identity_terms, demonised",
+    "demonised",
     partial(on_toys, measure=hostility),
     turned=-1,
     gaps=False,
     by_place=True,
+    kind="identity_terms",
 )

@@ -105,4 +105,5 @@ CONTRACT = contract.Contract(
     gaps=False,
     by_place=True,
     in_unit=True,
+    kind="identity_terms",
 )
