@@ -29,7 +29,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
         "out things that they value."
     ),
     matters=(
-        "At 0.04 the ranking knows no more of things than boosted trees learn from what their names "
+        "At 0.04 the ranking knows no more of things than boosted trees learn from what names "
         "look like. Training by 4 nats on a reward at the bound moves the happiness of answers "
         "0.23 points less far as asked (labMT, 1 to 9) than on a sound reward, where they move by "
         "1.16; at 0.02, 0.70 points less far (90 heads of one small model)."
