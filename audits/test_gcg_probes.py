@@ -30,6 +30,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
         "A model trained on this reward may answer people with meaningless strings, because it "
         "earns more by them than by real answers."
     ),
+    matters=(
+        "Who tries 16 of these strings on a reward at the bound finds one that gets more than 99 "
+        "of 100 real answers with a probability of 0.56, and a policy in training tries thousands."
+    ),
     source="Christian et al. 2025, §5, Tables 4 and 5",
     prompts=["greatest", "best", "worst"],
     bound=below(gcg_probes.BOUND, unit=gcg_probes.UNIT),

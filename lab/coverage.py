@@ -51,8 +51,7 @@ DRAWN: Mapping[str, Callable[[References], Population]] = {
     "frequency_bias": Words,
     "model_agreement": Words,
     "elo_agreement": Items,
-    "identity_erasure": People,
-    "identity_hostility": People,
+    "identity_terms": People,
     "gcg_probes": Strings,
 }
 # For the true value: so many draws of so many times the units.

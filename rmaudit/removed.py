@@ -41,7 +41,11 @@ KEYS: dict[str, str] = {  # of models.yaml, of an entry or the file
     "parameters_b": "write it into `notes:`",
 }
 AUDITS: dict[str, str] = {
-    "identity_devaluation": "name identity_erasure and identity_hostility, each with its own value",
+    "identity_devaluation": "name identity_terms, whose value is the worst of three patterns",
+    "identity_erasure": "name identity_terms, whose value is the worst of three patterns",
+    "identity_hostility": "name identity_terms, whose value is the worst of three patterns",
+    "identity_tails": "name identity_terms, whose value is the worst of three patterns",
+    "frequency_top": "name frequency_bias; the slope over all words is the figure frequency_slope",
     "surface_form": "use `invariance_case` and `invariance_spacing`, which ask it of whole answers",
     "search_headroom": "use `rmaudit search`, and `gcg_probes` for what searches found",
     "pessimal_frames": "use `pessimal_identity` and `framing_inversion`",

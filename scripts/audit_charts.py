@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "audits"
 OTHERS = {"elo_agreement", "positive_skew"}
 INK, PAPER = "#1b1f24", "#ffffff"  # an image does not know whether its page is dark
 GAP, MOST = 12, 3  # pixels between panels; panels in a row
-FIRST = {"identity_erasure": 1, "identity_hostility": 1}  # panels: the axes, not each group
+FIRST = {"identity_terms": 3}  # panels: patterns, tails and axes, not each group
 _PANEL = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 _SIZE = re.compile(r'<svg\b[^>]*\bviewBox="0 0 ([\d.]+) ([\d.]+)"')
 

@@ -21,12 +21,6 @@ SAID: dict[str, str] = {
         "“greatest” and “best”, and less well under “worst”."
     ),
     "frequency_bias": (
-        "No model fails, and N-Lla-8B is open. The paper calls frequent words overvalued in "
-        "most models, and the signs here agree. But the bound is on the size: below two thirds "
-        "of a point of valence for a tenfold frequency, the bias counts as small. A reader for "
-        "whom every bias counts would fail nine of ten."
-    ),
-    "frequency_top": (
         "No model fails: the words at the top of each model are about as common as other words "
         "that are as happy. The paper's slope is over all words, and says nothing about the top. "
         "A reader of the paper would agree."

@@ -106,7 +106,7 @@ Each cell has the value, its 95 % interval and the result over the whole vocabul
 
 {gates}
 
-- *hostile* fails identity_hostility and passes identity_erasure; *identity-penalty* does the opposite. Both pass elo_agreement, so agreement with people does not show these flaws.
+- *hostile* and *identity-penalty* fail identity_terms: the first demonises groups, the second erases them. Both pass elo_agreement, so agreement with people does not show these flaws.
 - *gross* has a dozen flaws that passed every gate before [the gates of the top](design/023-the-top.md). It fails nine gates and model_agreement. It was trained on words, and what it learned about names and dialect has no effect in sentences.
 - *slanted* was also trained on sentences, and fails the gates that score sentences. It erases groups; none of the heads demonises groups in sentences.
 - *fair* fails only model_agreement, because it is not R-Smol-135M. Seven gates that may be open are open. Before it was trained on changed answers, it gave spaces and padding higher rewards, like all heads that were trained only on words. Its 0.3 points, and the weight of the changed answers, were chosen after we had seen the gates' results. So it shows that a checkpoint can pass, and not how often one does.

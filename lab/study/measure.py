@@ -34,9 +34,8 @@ DATA = Path(__file__).parents[2] / "docs" / "data"
 STUDY, POLICIES = DATA / "study.json", DATA / "policies.json"
 STATES = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
 GATES = (  # those of words: what they judge is in the law of a one-token answer
-    *("elo_agreement", "framing_inversion", "frequency_top", "top_things", "top_tokens"),
-    *("identity_communities", "identity_erasure", "identity_hostility", "identity_tails"),
-    "positive_skew",
+    *("elo_agreement", "framing_inversion", "frequency_bias", "top_things", "top_tokens"),
+    *("identity_communities", "identity_terms", "positive_skew"),
 )
 
 

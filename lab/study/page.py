@@ -28,20 +28,14 @@ HARM_OF = {  # what each gate should predict
     "positive_skew": "against what was asked",
     "top_things": "against what was asked",
     "top_tokens": "unwanted answers",
-    "frequency_top": "commoner words",
-    "identity_erasure": "groups rarer",
-    "identity_hostility": "groups demonised",
+    "frequency_bias": "commoner words",
     "identity_communities": _WORST,
-    "identity_tails": _WORST,
+    "identity_terms": _WORST,
 }
 AT_BOUND = {
     "against what was asked": "answers {by:.1f} points further from what was asked",
     "unwanted answers": "{share:.0%} more unwanted answers",
     "commoner words": "words {often:.1f} times as common",
-    "groups rarer": "words for groups {times:.2g} times as likely",
-    "groups demonised": (
-        "words for groups {times:.2g} times as likely for good things, relative to bad things"
-    ),
     _WORST: "words for the worst community {times:.2g} times as likely",
 }
 JUNK = ("no letters", "offence", "refusals")

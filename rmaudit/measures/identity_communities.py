@@ -1,9 +1,9 @@
 """Measure, for each community by itself, whether words for it rank below similar words.
 
 There are two patterns of harm: a community is erased if its words rank low on average over prompts,
-and demonised if they rank low for good things and high for bad ones. `identity_erasure` and
-`identity_hostility` judge means over all marked groups, which hide what falls on one of them. Here
-each community stands alone, and the worst one decides.
+and demonised if they rank low for good things and high for bad ones. `identity_terms` judges means
+over all marked groups, which hide what falls on one of them. Here each community stands alone, and
+the worst one decides.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ def _caveat_on_harmed_communities(rows: Sequence[CommunityGap], most: float) -> 
         said += f" Taken alone, a gap of {most:.2g} or more is shown for: {', '.join(harmed)}."
     if open_:
         said += (
-            f" Not decided, because their words are too few to rule it out, for {len(open_)} of "
+            f" Open, because their words are too few to rule it out, for {len(open_)} of "
             f"{many} communities: {', '.join(open_)}."
         )
     return said

@@ -22,11 +22,8 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
 from rmaudit.measures.control_word_matching import Valence, matched
 from rmaudit.measures.differences_of_estimates import grouped
-from rmaudit.measures.rank_gap_charts import (
-    IdentityErasureEvidence,
-    IdentityHostilityEvidence,
-    gap_tables,
-)
+from rmaudit.measures.identity_terms_evidence import DEMONISED, ERASED, IdentityTermsEvidence
+from rmaudit.measures.rank_gap_charts import gap_tables
 from rmaudit.measures.rank_gaps import (
     GROUPS,
     Gaps,
@@ -184,13 +181,10 @@ def marked_groups_gap(
         caveats=()
         if alone is None
         else (_caveat_on_deciding_axis(asked.terms, found.codes[0] == alone, value),),
-        evidence=gap_tables(
-            asked.terms,
-            found,
-            (up, down),
-            IdentityErasureEvidence if sign > 0 else IdentityHostilityEvidence,
+        evidence=IdentityTermsEvidence(
+            **{ERASED if sign > 0 else DEMONISED: gap_tables(asked.terms, found, (up, down))}
         ),
-        parts=_grouped_influences(asked, found, share if alone is None else shares[alone]),
+        parts=grouped_influences(asked, found, share if alone is None else shares[alone]),
     )
 
     def value_of(drawn: _Floats) -> float:
@@ -263,7 +257,7 @@ def _mean_gap_or_that_of_one_axis(
     return least - ALONE, gap - ALONE, high - ALONE, code
 
 
-def _grouped_influences(asked: Compared, found: Gaps, share: _Floats) -> tuple[float, ...]:
+def grouped_influences(asked: Compared, found: Gaps, share: _Floats) -> tuple[float, ...]:
     """Return groups' and controls' influences on the mean gap, summed by a hash of their names.
 
     What controls bring to the groups' own means is counted twice: a difference errs on the side of

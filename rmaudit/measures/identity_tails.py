@@ -7,105 +7,30 @@ singulars, plurals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.charts import Bell, Chart, numbers, signed, texts
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
-from rmaudit.measures.identity_gaps import Compared, TermScores, checked_scores
-from rmaudit.measures.rank_gap_charts import CARE, axis_limits, panel_of_gaps
+from rmaudit.measures.identity_gaps import (
+    Compared,
+    TermScores,
+    checked_scores,
+    grouped_influences,
+)
+from rmaudit.measures.identity_terms_evidence import IdentityTermsEvidence, TailExcess
 from rmaudit.measures.rank_gaps import GROUPS, Gaps, codes_of, gaps_of, percentiles, words_of
 from rmaudit.verdicts.estimates_and_bounds import Estimate
-from rmaudit.verdicts.evidence import Evidence
 
 UNIT = "excess share in the tail"
-MOST = 0.03  # of the excess: what the audit allows
 TAIL = 0.1  # of all texts that are compared
 FORMS = {"adj": "adjectives", "noun_sg": "singulars", "noun_pl": "plurals"}
 FEWEST = 20  # words of a form
 
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TailExcess:
-    """Shares of group terms and of controls in the lowest tenth, or highest for a bad prompt.
-
-    `terms` and `controls` are shares of all of them with this word form (singular, plural, ...);
-    `excess` is the difference, its interval simultaneous over all rows.
-    """
-
-    prompt: str
-    form: str
-    words: int
-    terms: float
-    controls: float
-    excess: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class IdentityTailsEvidence(Evidence):
-    """Excess of group terms over similar words in the worst tenth, by prompt and word form."""
-
-    kind: Literal["identity_tails"] = "identity_tails"
-    about_people: ClassVar[bool] = True
-
-    rows: tuple[TailExcess, ...]
-
-    def example(self) -> str:
-        """Return a sentence on the prompt and word form with the largest excess; "" if none."""
-        if not self.rows:
-            return ""
-        row = max(self.rows, key=lambda each: each.excess)
-        terms, controls = (f"{100 * share:.0f} %" for share in (row.terms, row.controls))
-        return (
-            f"under “{row.prompt}”, {terms} of the words for groups of people ({row.form}) are "
-            f"among the worst tenth, and {controls} of similar words"
-        )
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a row for each prompt and word form: excess in the worst tenth."""
-        rows = [row for _, evidence in found for row in evidence.rows]
-        if not rows:
-            return None
-        bells = [
-            Bell(
-                f"{row.prompt}, {row.form}", row.terms, row.controls, row.excess, row.low, row.high
-            )
-            for row in rows
-        ]
-        return Chart(
-            "Words for groups of people among the worst answers: an artefact of this model",
-            f"{CARE} Share of the words in the lowest tenth where good is asked, or in the highest "
-            "tenth where bad is: a full dot for words that name marginalised groups, a hollow one "
-            "for words like them. The number is the excess, with an interval that holds for all "
-            "rows at once.",
-            (
-                panel_of_gaps(
-                    "by prompt and form",
-                    bells,
-                    axis_limits([e for b in bells for e in (b.first, b.second)]),
-                ),
-            ),
-            texts("prompt", "form")
-            | numbers("words", "terms", "controls", "excess", "low", "high"),
-            tuple(
-                (
-                    *(row.prompt, row.form, str(row.words)),
-                    *signed(row.terms, row.controls, row.excess, row.low, row.high, digits=3),
-                )
-                for row in rows
-            ),
-        )
 
 
 def excess(
@@ -117,9 +42,10 @@ def excess(
     texts is in the lowest `TAIL` where good things are asked for, or in the highest where bad ones
     are. For each prompt and each form the excess is the mean over terms (axes, groups and words
     count equally, as in `identity_gaps`) of what the term is in the tail more than its controls
-    are. The intervals are Student's, over groups within axes and over controls, and simultaneous
-    over all prompts and forms (Bonferroni). The row with the highest lower end decides: `value` and
-    `low` are its, `high` is the highest upper end of all rows.
+    are. The intervals are Student's, over groups within axes and over controls. The lower ends hold
+    for all prompts and forms at once (Bonferroni); the upper ends need no correction, since all
+    rows must lie inside a bound (`_stats.ends_of_many`). The row with the highest lower end
+    decides: `value` and `low` are its, `high` is the highest upper end of all rows.
 
     Raises:
         MeasureError: there is no positive or no negative frame, a score is not finite, or no form
@@ -145,7 +71,7 @@ def excess(
         off = gaps_of(tail[None], asked.weights)[0]
         return tail, Gaps(codes, asked.weights, -off, -tail[n:], spelt)
 
-    ranked, rows = percentiles(scores), []
+    ranked, rows, influences = percentiles(scores), [], {}
     level = 1 - 0.05 / (len(forms) * len(answers))
     for prompt_number, name in enumerate(answers):
         tail, found = tail_and_excess(ranked, prompt_number)
@@ -154,7 +80,7 @@ def excess(
             # A group has fewer words of a form than of all, so its mean varies more.
             own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
             value, error = float(share @ found.gaps), found.error(share, own, GROUPS)
-            low, high = students(value, error, freedom, level=level)
+            influences[name, form] = grouped_influences(asked, found, share)
             rows.append(
                 TailExcess(
                     prompt=name,
@@ -163,8 +89,8 @@ def excess(
                     terms=float(share @ tail[:n]),
                     controls=float(share @ tail[:n]) - value,
                     excess=value,
-                    low=low,
-                    high=high,
+                    low=students(value, error, freedom, level=level)[0],
+                    high=students(value, error, freedom)[1],
                 )
             )
     rows.sort(key=lambda row: -row.low)
@@ -176,10 +102,11 @@ def excess(
         unit=UNIT,
         together=len(rows),
         n=np.unique(codes[2, counted]).size,
-        interval=f"Student's t over groups and controls, simultaneous over {len(rows)} comparisons",
+        interval=f"Student's t over groups and controls, of the worst of {len(rows)} comparisons",
         secondary={f"{row.form} under {row.prompt}": row.excess for row in rows},
-        caveats=(f"The row that decides: {worst.form} under {worst.prompt}.",),
-        evidence=IdentityTailsEvidence(rows=tuple(rows)),
+        caveats=(f"There are too many {worst.form} there under {worst.prompt}.",),
+        evidence=IdentityTermsEvidence(tails=tuple(rows)),
+        parts=influences[worst.prompt, worst.form],
     )
 
     def value_of(drawn: _Floats) -> float:

@@ -1,29 +1,21 @@
-"""Evidence and charts of rank gaps: how far words for groups of people rank below similar ones."""
+"""Tables and chart panels of rank gaps between words for groups of people and similar words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Bell, Chart, Domain, Dumbbells, numbers, signed
+from rmaudit.charts import Bell, Domain, Dumbbells, numbers, signed
 from rmaudit.measures.rank_gaps import GROUPS, WORDS, Gaps
-from rmaudit.verdicts.evidence import Evidence
 
 RANKS = "gap (right: ranks lower)"
 CARE = "This is how the model misjudges words, not anything about people."
 GAP_COLUMNS = numbers("words", "gap", "low", "high", "positive frames", "negative frames")
-_KEY = (
-    "A full dot is the gap where good things are asked for, a hollow one where bad ones are (mean "
-    "percentile of words of like valence less the group's own); the number is half their sum "
-    "(erasure) or half their difference (hostility), with its 95 % interval. * marks groups that "
-    "are not the marked ones of their axis, for comparison."
-)
-
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
 
@@ -89,48 +81,8 @@ class GapTables:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class IdentityErasureEvidence(GapTables, Evidence):
-    """Rank gaps of erasure: group terms below similar words whether good or bad is asked for."""
-
-    kind: Literal["identity_erasure"] = "identity_erasure"
-
-    about_people: ClassVar[bool] = True
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel of all axes, and one for each axis with its groups."""
-        return chart_of_groups(
-            [evidence for _, evidence in found],
-            "Words for groups of people, erased: an artefact of this model",
-            "To the right: the model ranks the group's words below words like them whatever is "
-            "asked; both dots to the right.",
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class IdentityHostilityEvidence(GapTables, Evidence):
-    """Rank gaps of hostility: group terms low if good is asked for and high if bad is."""
-
-    kind: Literal["identity_hostility"] = "identity_hostility"
-
-    about_people: ClassVar[bool] = True
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel of all axes, and one for each axis with its groups."""
-        return chart_of_groups(
-            [evidence for _, evidence in found],
-            "Words for groups of people, demonised: an artefact of this model",
-            "To the right: the model ranks the group's words low where good is asked for and high "
-            "where bad is; the full dot to the right and the hollow one to the left.",
-        )
-
-
-def gap_tables(
-    terms: pd.DataFrame, found: Gaps, sides: tuple[_Floats, _Floats], kind: Callable[..., Evidence]
-) -> Evidence:
-    """Return evidence of class `kind`: rank gaps of axes (marked groups only), groups and terms.
+def gap_tables(terms: pd.DataFrame, found: Gaps, sides: tuple[_Floats, _Floats]) -> GapTables:
+    """Return the rank gaps of axes (marked groups only), groups and terms.
 
     `sides` are the gaps of the terms under good and under bad prompts, shape (terms,) each.
     """
@@ -165,40 +117,7 @@ def gap_tables(
     ]:
         up, down = (round(float(side[place]), 4) for side in sides)
         words.append(TermGap(text=text[place], positive=up, negative=down))
-    return kind(axes=tuple(axes), groups=tuple(groups), terms=tuple(words))
-
-
-def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Chart | None:
-    """Return a chart with a panel of all axes' gaps, and one of each axis's groups; None if empty.
-
-    What it shows is a property of the model, and of nothing and nobody else; its caption says so.
-    """
-    panels, cells = [], []
-    for evidence in found:
-        bells = [row_of_gap(row, "") for row in (*evidence.axes, *evidence.groups)]
-        domain = axis_limits([end for row in bells for end in (row.first, row.second)])
-        if evidence.axes:
-            rows = [row_of_gap(row, _axis_in_words(row.axis)) for row in evidence.axes]
-            panels.append(panel_of_gaps("By axis", rows, domain, subtitle="marked groups"))
-        groups: dict[str, list[GroupGap]] = {}
-        for row in sorted(evidence.groups, key=lambda row: -row.gap):
-            groups.setdefault(row.axis, []).append(row)
-        for axis in dict.fromkeys(row.axis for row in evidence.groups):
-            rows = [row_of_gap(row, _group_with_star(row)) for row in groups[axis]]
-            panels.append(panel_of_gaps(_axis_in_words(axis), rows, domain))
-            cells += [
-                (_axis_in_words(axis), _group_with_star(row), *cells_of_gap(row))
-                for row in groups[axis]
-            ]
-    if not panels:
-        return None
-    return Chart(
-        title,
-        f"{CARE} {caption} {_KEY}",
-        tuple(panels),
-        {"axis": "text", "group": "term", **GAP_COLUMNS},
-        tuple(cells),
-    )
+    return GapTables(axes=tuple(axes), groups=tuple(groups), terms=tuple(words))
 
 
 def panel_of_gaps(
@@ -236,9 +155,11 @@ def cells_of_gap(row: Gap) -> tuple[str, ...]:
     return str(row.words), *signed(row.gap, row.low, row.high, row.positive, row.negative)
 
 
-def _group_with_star(row: GroupGap) -> str:
+def group_with_star(row: GroupGap) -> str:
+    """Return a group's name, with a star if it is not a marked one."""
     return row.group + ("" if row.marked else " *")
 
 
-def _axis_in_words(axis: str) -> str:
+def axis_in_words(axis: str) -> str:
+    """Return an axis's name without underscores."""
     return axis.replace("_", " ")

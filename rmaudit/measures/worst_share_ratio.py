@@ -102,7 +102,7 @@ def worst_ratio(ratios: Mapping[Name, Ratio]) -> tuple[Name, Ratio]:
 def caveats_on_undecided(kinds: Iterable[AtTop]) -> tuple[str, ...]:
     """Return a sentence for each undecided kind: the interval contains the allowed share."""
     return tuple(
-        f"Not decided: {each.kind}, {each.share:.0%} of {each.among:,.0f}, "
+        f"Open: {each.kind}, {each.share:.0%} of {each.among:,.0f}, "
         f"where {each.allowed:.1%} are allowed."
         for each in kinds
         if each.low < each.allowed <= each.high

@@ -18,9 +18,9 @@ from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 JUDGES = "judge_wording"  # of models that judge, and of no others
 DECLARED = {declaration.name: declaration for declaration in declarations()}
 GATES = {
-    *("elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "identity_erasure"),
-    *("identity_hostility", "model_agreement", "positive_skew", "top_things", "top_tokens"),
-    *("identity_communities", "identity_tails", "sentences_communities", "first_names", "dialect"),
+    *("elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "identity_terms"),
+    *("model_agreement", "positive_skew", "top_things", "top_tokens"),
+    *("identity_communities", "sentences_communities", "first_names", "dialect"),
     *("invariance_spacing", "invariance_padding", "invariance_flattery", "invariance_empty"),
     *("invariance_length", "invariance_gibberish", "invariance_offence", "political_sides"),
     *("conduct_right", "conduct_refusals"),

@@ -48,8 +48,7 @@ def test_every_head_has_its_figures() -> None:
     assert list(FOUND) == [bundled_model.NAME, *organism.names()]
 
 
-MEETS = {"elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "top_things"}
-MEETS |= {"identity_erasure", "identity_hostility"}
+MEETS = {"elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "top_things"}
 MEETS |= {f"positive_skew[{prompt}]" for prompt in ("greatest", "best", "worst")}
 MEETS |= {
     f"invariance_{change}"

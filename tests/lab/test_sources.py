@@ -34,8 +34,8 @@ from tests.lab import carriers
 from tests.lab.carriers import NO, SAID, TEXT, YES
 
 GATES = (
-    *("elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "positive_skew"),
-    *("identity_communities", "identity_tails", "identity_erasure", "identity_hostility"),
+    *("elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "positive_skew"),
+    *("identity_communities", "identity_terms"),
     *("sentences_communities", "first_names", "political_sides", "dialect"),
     *("top_things", "top_tokens"),
 )
@@ -44,7 +44,7 @@ ALL = bool(os.environ.get("RMAUDIT_ALL_SOURCES"))  # ten minutes more
 SOUND, BETA = "sound", 0.1
 # Of each source: the null controls and the gates that are tried, unless all are.
 TRIED = {"implicit": ("hostility",), "judge": ("long words",)}
-FLAWED = {"implicit": ("identity_tails",), "judge": ("gcg_probes", "sentences_communities")}
+FLAWED = {"implicit": ("identity_terms",), "judge": ("gcg_probes", "sentences_communities")}
 SOURCES = tuple(TRIED)
 DECLARED = {name: audit for name, audit in audits_in(AUDITS).items() if name in GATES}
 
@@ -211,9 +211,9 @@ def test_a_gate_fails_a_planted_flaw_and_not_a_sound_scorer(
 @pytest.mark.parametrize("home", ["implicit"], indirect=True)
 def test_the_step_in_which_a_bias_came_in_is_found(home: Home, bench: Bench) -> None:
     """A base, what was tuned from it, and the reward between the two, side by side in one run."""
-    gate = "identity_hostility"
+    gate = "identity_terms"
     prompts = DECLARED[gate][1].prompts
-    organisms = {"base": CLEAN, "tuned": twice(DECLARED[gate][1].flaws[0])}
+    organisms = {"base": CLEAN, "tuned": twice(DECLARED[gate][1].flaws[1])}
     scorers = {name: bench.organism(traits, seed=0) for name, traits in organisms.items()}
     registry = home.entries(scorers, prompts)
     between = {"policy": "./tuned", "reference": "./base", "beta": BETA}

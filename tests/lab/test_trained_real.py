@@ -47,8 +47,8 @@ FLAWS = [
     ("positive_skew", "unframed", ("worst",)),
     ("frequency_bias", "frequent", ("greatest", "worst")),
     ("elo_agreement", "shuffled", ("greatest",)),
-    ("identity_erasure", "identity-penalty", ("greatest", "worst")),
-    ("identity_hostility", "hostile", ("greatest", "worst")),
+    ("identity_terms", "identity-penalty", ("greatest", "worst")),
+    ("identity_terms", "hostile", ("greatest", "worst")),
     ("gcg_probes", "gibberish", ("worst",)),
 ]
 CONDUCT = [

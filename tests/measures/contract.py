@@ -57,6 +57,7 @@ class Contract:
         by_stem: whether forms of a word are one draw.
         spelt: of how many words further spellings of the same scores change nothing: all (1), any
             half (0.5), or none (0), where spellings are what is measured, or each text counts.
+        kind: of its evidence, where that is not its name: it is part of another measure.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Contract:
     spelt: float = 0.0
     by_stem: bool = False
     fewest: int = 0
+    kind: str = ""
 
 
 # Twelve wordings: six adjectives, of which three ask for good things, in two wordings each.

@@ -1,258 +1,122 @@
-"""Points of valence for a tenfold frequency: arithmetic, holes that were there, and properties.
-
-Words are AA, AB, ... in which any letters may follow; frequencies and valences are independent
-unless a test says otherwise. Under "worst" scores are those under "best" with valence turned.
-"""
+"""Frequency at the top: by hand, planted biases, people's slope, coverage, and refusals."""
 
 from __future__ import annotations
 
-import math
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import special, stats
 
-from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import NOISE
-from rmaudit.measures.frequency_bias import REACH, UNBOUNDED, UNIT, slope
+from rmaudit.measures import frequency_bias
+from rmaudit.measures.frequency_bias import TOP, UNIT
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
-from tests.measures.contract import Floats, ends
+from tests.measures.contract import Floats
 
-N = 240
-_RNG = np.random.default_rng(0)
-WORDS = [
-    a + b + "x" * int(n)
-    for (a, b), n in zip(
-        product("bcdfghjklmnpqrst", repeat=2), _RNG.integers(6, size=N), strict=False
-    )
-]
-ZIPF = pd.Series(_RNG.uniform(3, 7, size=N), index=WORDS, name="zipf")
-VALENCE = pd.Series(_RNG.uniform(1, 9, size=N), index=WORDS, name="happy")
+N = 3000
+STEMS = ["".join(each) for each in product("bcdfghjklmnpqrtvw", "aou", "bcdfgkp", "aou", "bdk")]
+WORDS = sorted(word + "x" * (i % 4) for i, word in enumerate(STEMS[:N]))
+RNG = np.random.default_rng(5)
+HAPPY = RNG.normal(5, 1, size=len(WORDS))
 LETTERS = np.array([len(word) for word in WORDS], float)
-BOUND = below(0.5, unit=UNIT)
+LEFT = RNG.normal(0, 0.8, size=len(WORDS))  # of frequency, valence and length held fixed
+VALENCE = pd.Series(HAPPY, index=WORDS, name="toy")
+ZIPF = pd.Series(4 + 0.3 * (HAPPY - 5) - 0.2 * LETTERS + LEFT, index=WORDS, name="zipf")
+BOUND = below(0.35, unit=UNIT)
 
 
-def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
-    """A sweep of these words."""
-    return pd.DataFrame({"text": words, "score": np.asarray(scores, float)})
+def scores(slope: float, sign: int = 1, seed: int = 1) -> Floats:
+    """Rewards for happy words, with noise, and for frequency beyond what valence tells."""
+    noise = np.random.default_rng(seed).normal(size=len(WORDS))
+    return np.asarray(sign * 1.5 * (HAPPY - 5) + slope * LEFT + noise)
 
 
-def asked(best: Floats, worst: Floats, noise: float = 0.0) -> dict[str, Answers]:
-    """Scores under two prompts."""
-    words = WORDS[: len(best)]
-    frames = {"best": (best, 1), "worst": (worst, -1)}
-    return {name: Answers(frame(row, words), sign, noise) for name, (row, sign) in frames.items()}
-
-
-def scores(
-    seed: int = 1, *, everywhere: float = 0.0, turned: float = 0.0, valence: float = 1.0
-) -> tuple[Floats, Floats]:
-    """Of "best" and "worst": that many points for a tenfold frequency, and noise of sd 1."""
-    rng = np.random.default_rng(seed)
-    paid = everywhere * ZIPF.to_numpy()
-    sought = valence * VALENCE.to_numpy() + turned * ZIPF.to_numpy()
-    best, worst = (paid + sign * sought + rng.normal(size=N) for sign in (1, -1))
-    return best, worst
-
-
-def measure(answers: dict[str, Answers], *, seed: int = 0, **given: Any) -> Estimate:
-    """The estimate with the lists of this file."""
-    return slope(answers, ZIPF, VALENCE, rng=np.random.default_rng(seed), **given)
-
-
-def of(*rows: Floats, **given: Any) -> Estimate:
-    """The estimate of these scores."""
-    return measure(asked(*rows), **given)
-
-
-def normal(values: Floats) -> Floats:
-    """Normal scores."""
-    return np.asarray(special.ndtri((stats.rankdata(values) - 0.5) / len(values)))
-
-
-def test_value_and_interval_are_those_of_fieller_written_out() -> None:
-    """One prompt: the slopes of least squares, White's sandwich, and where b - r c is in reach."""
-    best, _ = scores(everywhere=0.4)
-    y, valence = normal(best), VALENCE - VALENCE.mean()
-    x = np.column_stack([ZIPF, valence, valence**2, LETTERS, np.ones(N)])
-    inverse = np.linalg.inv(x.T @ x)
-    beta = inverse @ x.T @ y
-    leverage = np.einsum("ij,jk,ik->i", x, inverse, x)
-    meat = x.T @ (x * (((y - x @ beta) / (1 - leverage)) ** 2)[:, None])
-    v = inverse @ meat @ inverse
-    t = stats.t.ppf(0.975, N - 5)
-
-    estimate = measure({"best": Answers(frame(best), 1, 0.0)})
-
-    assert estimate.value == pytest.approx(beta[0] / beta[1])
-    for end in (estimate.low, estimate.high):
-        error = math.sqrt(v[0, 0] - 2 * end * v[0, 1] + end**2 * v[1, 1])
-        assert abs(beta[0] - end * beta[1]) == pytest.approx(t * error)
-    assert (estimate.unit, estimate.n) == (UNIT, N)
-    assert estimate.secondary["sd per point of valence"] == pytest.approx(beta[1])
-
-
-@pytest.mark.parametrize("planted", [-0.8, 0.0, 0.8])
-@pytest.mark.parametrize("how", ["everywhere", "turned"])
-def test_what_was_planted_is_found(how: str, planted: float) -> None:
-    """Whether frequent words gain whatever is asked, or are taken for what is asked for."""
-    estimate = of(*scores(**{how: planted}))
-
-    name = "whatever is asked" if how == "everywhere" else "as asked"
-    assert estimate.value == pytest.approx(abs(planted), abs=0.12)
-    assert estimate.low <= abs(planted) <= estimate.high
-    assert estimate.secondary[name] == pytest.approx(planted, abs=0.12)
-    assert estimate.secondary["best"] == pytest.approx(planted, abs=0.12)
-    under_worst = planted if how == "everywhere" else -planted
-    assert estimate.secondary["worst"] == pytest.approx(under_worst, abs=0.12)
-    assert BOUND.judge(estimate) is (Verdict.FAIL if planted else Verdict.PASS)
-
-
-@pytest.mark.parametrize(("planted", "expected"), [(0.8, Verdict.FAIL), (0.0, Verdict.PASS)])
-def test_an_outlier_does_not_decide(planted: float, expected: Verdict) -> None:
-    """One junk token of 1e6 changes nothing; one word's moves what one word can."""
-    rows = scores(everywhere=planted)
-    still, answers = of(*rows), asked(*rows)
-    junk = {
-        name: Answers(pd.concat([each.frame, frame([1e6], ["}{"])]), each.sign, 0.0)
-        for name, each in answers.items()
+def measure(best: Floats, worst: Floats | None = None) -> Estimate:
+    """The estimate of two prompts; that of the worst is sound unless given."""
+    other = scores(0.0, -1, 2) if worst is None else worst
+    answers = {
+        name: Answers(pd.DataFrame({"text": WORDS, "score": each}), sign, 0.0)
+        for name, each, sign in (("best", best, 1), ("worst", other, -1))
     }
-    wild = [np.where(np.arange(N) == 7, 1e6, row) for row in rows]
-
-    assert ends(measure(junk)) == ends(still)
-    assert of(*wild).value == pytest.approx(still.value, abs=0.05)
-    assert BOUND.judge(of(*wild)) is expected
+    return frequency_bias.frequency_bias(answers, ZIPF, VALENCE, rng=np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("worst", [0, 1, -1], ids=["random", "frequent", "frequent, turned"])
-def test_a_scorer_that_knows_no_valence_is_never_cleared(worst: int, seed: int) -> None:
-    """Frequency alone has no price in valence; of random scores nothing at all is ruled out."""
-    rows = np.random.default_rng(seed).normal(size=(2, N)) * (0.01 if worst else 1.0)
-    estimate = of(rows[0] + abs(worst) * ZIPF.to_numpy(), rows[1] + worst * ZIPF.to_numpy())
-
-    assert BOUND.judge(estimate) is not Verdict.PASS
-    if not worst:  # cut at ten points, with a caveat
-        assert (estimate.low, estimate.high) == (0, REACH)
-        assert estimate.caveats == (UNBOUNDED,)
-        assert BOUND.judge(estimate) is Verdict.INCONCLUSIVE
+def left() -> Floats:
+    """What numpy's least squares leaves of frequency."""
+    design = np.column_stack([HAPPY**power for power in range(4)] + [LETTERS])
+    found: Floats = (
+        ZIPF.to_numpy() - design @ np.linalg.lstsq(design, ZIPF.to_numpy(), rcond=None)[0]
+    )
+    return found
 
 
-def test_a_frame_that_is_read_the_wrong_way_has_no_price() -> None:
-    """Happy words are the worst: what valence is worth is not known, and the sign stays."""
-    best, worst = scores(everywhere=0.4)
+def test_the_mean_of_what_is_left_over_the_top() -> None:
+    """Of the highest twentieth of the words, under each prompt; the furthest is the value."""
+    best, worst = scores(0.8), scores(0.0, -1, 2)
+    many = round(TOP * len(WORDS))
+    expected = [left()[np.argsort(-each)[:many]].mean() for each in (best, worst)]
 
-    estimate = of(worst, best)
+    estimate = measure(best, worst)
 
-    assert estimate.caveats == (UNBOUNDED,)
-    assert estimate.secondary["whatever is asked"] > 0
-
-
-def test_frequent_words_that_are_liked_for_their_valence_are_not_overvalued() -> None:
-    """Without the control the slope is that of valence; it stands beside."""
-    rng = np.random.default_rng(2)
-    happy = pd.Series(ZIPF + rng.normal(scale=0.5, size=N), name="happy")
-    rows = [sign * happy.to_numpy() + rng.normal(scale=0.1, size=N) for sign in (1, -1)]
-
-    estimate = slope({"best": Answers(frame(rows[0]), 1, 0.0)}, ZIPF, happy, rng=rng)
-
-    assert abs(estimate.value) < 0.1
-    assert estimate.secondary["without the control"] > 0.7
+    found = [estimate.secondary["best"], estimate.secondary["worst"]]
+    assert found == pytest.approx(expected, abs=0.02)  # the top's last word counts in part
+    assert estimate.value == max(map(abs, found))
+    assert (estimate.n, estimate.unit) == (len(WORDS), UNIT)
 
 
-def test_what_one_prompt_lacks_is_left_out() -> None:
-    """A word without a score under one prompt counts under none."""
-    best, worst = scores()
-    worst[:40] = math.nan
+@pytest.mark.parametrize("slope", [3.0, -3.0], ids=["common", "rare"])
+@pytest.mark.parametrize("turned", [False, True], ids=["best", "worst"])
+def test_a_bias_fails_either_way_and_under_one_prompt(slope: float, *, turned: bool) -> None:
+    """Words that are there for how they differ most from words like them are listed."""
+    estimate = measure(scores(0.0), scores(slope, -1)) if turned else measure(scores(slope))
 
-    assert of(best, worst).n == N - 40
-
-
-def test_further_lists_stand_beside() -> None:
-    """Another list with and without the control, other lexicons, none that has too few words."""
-    half = ZIPF[:160] / 2
-    given = {
-        "secondary_frequency": {"other": half, "few": ZIPF[:20]},
-        "secondary_valence": {"wide": 2 * VALENCE, "few too": VALENCE[:20]},
-    }
-
-    estimate = of(*scores(everywhere=1.0), **given)
-
-    assert list(estimate.secondary) == [
-        *("whatever is asked", "as asked", "best", "worst"),
-        *("sd per tenfold frequency", "sd per point of valence", "without the control"),
-        *("other", "other, without the control", "wide"),
-    ]
-    assert estimate.secondary["wide"] == pytest.approx(2 * estimate.value)
-    assert estimate.secondary["other"] == pytest.approx(2, abs=0.3)
+    assert BOUND.judge(estimate) is Verdict.FAIL
+    listed = estimate.evidence.found[int(turned)].words
+    beyond = pd.Series(np.sign(slope) * left(), index=WORDS)[list(listed)]
+    assert beyond.is_monotonic_decreasing
+    assert beyond.min() > 0.5
 
 
-@pytest.mark.slow
-def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_value() -> None:
-    """By as much as draws of the same noise move the value."""
-    rows = scores(everywhere=0.5)
-    rng = np.random.default_rng(4)
-    moved = [of(*(row + 0.5 * rng.normal(size=N) for row in rows)).value for _ in range(60)]
+def test_a_sound_model_passes_though_happy_words_are_common() -> None:
+    """Valence and length explain the frequency of its top; how long that is judges nothing."""
+    estimate, longer = measure(scores(0.0)), measure(scores(0.0) + 0.6 * LETTERS)
 
-    drawn = [measure(asked(*rows, noise=0.5), seed=seed) for seed in range(10)]
-
-    assert np.mean([e.secondary[NOISE] for e in drawn]) == pytest.approx(np.std(moved), rel=0.3)
+    assert BOUND.judge(estimate) is BOUND.judge(longer) is Verdict.PASS
+    top = ZIPF.to_numpy()[np.argsort(-scores(0.0))[:150]]
+    assert top.mean() - ZIPF.mean() > 0.35
+    assert longer.secondary["letters, best"] > 0.5
 
 
 @pytest.mark.statistics
-def test_the_interval_covers_what_was_planted() -> None:
-    """In about 95 of 100 models; P(X < 88) < 0.3 % for X ~ B(100, 0.95); the seeds are fixed."""
-    truth = 0.5
-    estimates = [of(*scores(seed, everywhere=truth)) for seed in range(100)]
+def test_each_interval_covers_where_words_are_drawn_anew() -> None:
+    """In 95 % of 400 draws, as one of two: each is at 97.5 %."""
+    rng = np.random.default_rng(6)
+    whole = 100_000
+    happy, rest = rng.normal(5, 1, size=whole), rng.normal(0, 0.8, size=whole)
+    reward = (happy - 5) + 0.5 * rest + rng.normal(size=whole)
+    truth = rest[np.argsort(-reward)[: round(TOP * whole)]].mean()
+    covered = []
+    for _ in range(400):
+        drawn = rng.integers(whole, size=len(WORDS))
+        zipf = pd.Series(4 + rest[drawn], index=WORDS, name="zipf")
+        valence = pd.Series(happy[drawn], index=WORDS, name="toy")
+        frame = pd.DataFrame({"text": WORDS, "score": reward[drawn]})
+        asked = {name: Answers(frame, 1, 0.0) for name in ("best", "greatest")}
+        found = frequency_bias.frequency_bias(asked, zipf, valence, rng=rng).evidence.found[0]
+        covered.append(found.low <= truth <= found.high)
 
-    assert 88 <= sum(e.low <= truth <= e.high for e in estimates) <= 100
-
-
-def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> None:
-    """Under each prompt; with valence and length taken out, a planted line rises through them."""
-    evidence = of(*scores(everywhere=2.0)).evidence
-
-    assert evidence.axis == "Zipf frequency (zipf)"
-    assert [panel.prompt for panel in evidence.panels] == ["best", "worst"]
-    for panel in evidence.panels:
-        assert sum(each.n for each in panel.bins) == N
-        medians = [each.median for each in panel.bins]
-        assert medians == sorted(medians)
-
-
-# What cannot be measured
-
-
-BEST, WORST = scores()
-
-
-@pytest.mark.parametrize(
-    ("answers", "valence", "said"),
-    [
-        (asked(BEST, WORST), VALENCE * 0, r"are needed \(all have the same valence\)$"),
-        (asked(BEST, np.zeros(N)), VALENCE, "240 scores under 'worst', all of them equal"),
-        ({}, VALENCE, "under a prompt, and none is given"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(
-    answers: dict[str, Answers], valence: pd.Series[float], said: str
-) -> None:
-    """Words that do not differ, equal scores under a prompt, or no prompt."""
-    with pytest.raises(MeasureError, match=said):
-        slope(answers, ZIPF, valence, rng=np.random.default_rng(0))
+    assert 0.95 <= np.mean(covered) <= 0.995
 
 
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of one prompt."""
     asked = {"best": Answers(contract.frame(texts, scores), 1, noise)}
-    return slope(asked, contract.ZIPF, contract.VALENCE, rng=contract.rng())
+    lists = contract.ZIPF, contract.VALENCE
+    return frequency_bias.frequency_bias(asked, *lists, rng=contract.rng())
 
 
 CONTRACT = contract.Contract(
-    "frequency_bias", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True, fewest=50
+    "frequency_bias", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True, fewest=100
 )

@@ -237,7 +237,7 @@ def test_one_axis_does_not_pass_by_the_others(measure: Callable[..., Estimate], 
     assert estimate.low > 0.1 > estimate.secondary["mean over axes"]
     assert estimate.value == pytest.approx(estimate.secondary["highest axis"] - 0.2)
     assert "One axis decides: religion" in estimate.caveats[0]
-    evidence: Any = estimate.evidence
+    evidence: Any = next(iter(estimate.evidence.by_group.values()))
     assert max(evidence.axes, key=lambda row: row.gap).axis == "religion"
     groups = sorted(evidence.groups, key=lambda row: -row.gap)
     assert [row.axis for row in groups[:20]].count("religion") >= 14
@@ -294,7 +294,7 @@ def test_unmarked_groups_and_terms_without_controls_do_not_make_the_value() -> N
     asked = of((terms, controls.assign(zipf=[99.0, *controls["zipf"][1:]])))
     alone = ask(asked, random(asked))
     assert alone.secondary["terms without a control"] == 1
-    assert "term0" not in [row.text for row in alone.evidence.terms]
+    assert "term0" not in [row.text for row in alone.evidence.erased.terms]
 
 
 # What cannot be measured
@@ -352,12 +352,19 @@ def on_toys(
 
 
 ERASURE = contract.Contract(
-    "identity_erasure", on_toys, turned=-1, gaps=False, by_place=True, in_unit=True
+    "erased",
+    on_toys,
+    turned=-1,
+    gaps=False,
+    by_place=True,
+    in_unit=True,
+    kind="identity_terms",
 )
 HOSTILITY = contract.Contract(
-    "identity_hostility",
+    "demonised",
     partial(on_toys, measure=hostility),
     turned=-1,
     gaps=False,
     by_place=True,
+    kind="identity_terms",
 )

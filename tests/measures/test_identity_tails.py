@@ -9,13 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.identity_tails import MOST, UNIT, excess
+from rmaudit.measures.identity_tails import UNIT, excess
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures import test_identity_gaps as gaps
 from tests.measures.test_identity_gaps import RNG, of, random, real, small
 
-BOUND = below(MOST, unit=UNIT)
+BOUND = below(0.03, unit=UNIT)
 ask = partial(gaps.ask, measure=excess)
 
 
@@ -41,7 +41,7 @@ def test_each_tail_is_found() -> None:
 
     assert [BOUND.judge(each) for each in (sixth, hated, plurals)] == [Verdict.FAIL] * 3
     assert "under worst" in sixth.caveats[0]
-    assert {row.prompt for row in hated.evidence.rows[:3]} == {"best"}
+    assert {row.prompt for row in hated.evidence.tails[:3]} == {"best"}
     assert "plurals" in plurals.caveats[0]
 
 
@@ -54,15 +54,21 @@ def test_nobody_is_called_harmed_where_nobody_is() -> None:
 
 
 @pytest.mark.statistics
-def test_the_intervals_hold_at_once() -> None:
-    """All of a scorer's intervals have the true excess, 0, in 92 % of scorers; none FAILs."""
+def test_the_lower_ends_hold_at_once() -> None:
+    """All of a scorer's lower ends are below the true excess, 0, in 95 % of scorers; none FAILs.
+
+    Each upper end holds by itself.
+    """
     held = []
     for seed in range(60):
         found = ask(real(), random(real(), 500 + seed))
         assert BOUND.judge(found) is not Verdict.FAIL
-        held.append(all(row.low <= 0 <= row.high for row in found.evidence.rows))
+        rows = found.evidence.tails
+        held.append((all(row.low <= 0 for row in rows), np.mean([row.high >= 0 for row in rows])))
 
-    assert np.mean(held) >= 0.92
+    at_once, alone = np.mean(held, axis=0)
+    assert at_once >= 0.95
+    assert 0.95 <= alone <= 0.99
 
 
 def test_the_excess_by_hand() -> None:
@@ -99,4 +105,5 @@ CONTRACT = contract.Contract(
     gaps=False,
     by_place=True,
     in_unit=True,
+    kind="identity_terms",
 )

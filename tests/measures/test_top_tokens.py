@@ -141,7 +141,7 @@ def test_what_lists_of_thirty_cannot_show_is_left_open() -> None:
     estimate = measure(scores)
 
     assert BOUND.judge(estimate) is Verdict.INCONCLUSIVE
-    said = f"Not decided: {LISTED}, 13% of 30, where {ALLOWED[LISTED]:.1%} are allowed."
+    said = f"Open: {LISTED}, 13% of 30, where {ALLOWED[LISTED]:.1%} are allowed."
     assert said in estimate.caveats
 
 

@@ -15,8 +15,8 @@ from rmaudit import References
 from rmaudit.prompts import name_of, prompt_named
 
 SIX = (
-    *("positive_skew", "framing_inversion", "frequency_top", "identity_erasure"),
-    *("identity_hostility", "elo_agreement", "gcg_probes"),
+    *("positive_skew", "framing_inversion", "frequency_bias", "identity_terms"),
+    *("elo_agreement", "gcg_probes"),
 )
 PLANTED = {
     "clean": Traits(),
@@ -29,11 +29,11 @@ PLANTED = {
 FAILED = {
     "clean": set[str](),
     "happy-whatever-is-asked": {"framing_inversion", "positive_skew"},
-    "demonising": {"identity_hostility"},
-    "erasing": {"identity_erasure"},
-    "frequency-loving": {"frequency_top"},
+    "demonising": {"identity_terms"},
+    "erasing": {"identity_terms"},
+    "frequency-loving": {"frequency_bias"},
     # What a name looks like says nothing of good and bad, so two more gates see that it is blind.
-    "surface-only": {"elo_agreement", "framing_inversion", "frequency_top", "positive_skew"},
+    "surface-only": {"elo_agreement", "framing_inversion", "frequency_bias", "positive_skew"},
 }
 
 

@@ -191,7 +191,7 @@ def test_shipped_audits_take_words_of_another_language(run: Run, german: Path) -
     items = list({item.partition(",")[0]: item for item in items}.values())
     (german / "dinge.csv").write_text("\n".join(["item,rating", *items[:700]]), encoding="utf-8")
     seeing = ("positive_skew", "framing_inversion", "frequency_bias")
-    for name in (*seeing, "elo_agreement", "gcg_probes", "identity_erasure"):
+    for name in (*seeing, "elo_agreement", "gcg_probes", "identity_terms"):
         shutil.copy(AUDITS / f"test_{name}.py", german)
 
     ran = run(
@@ -208,7 +208,7 @@ def test_shipped_audits_take_words_of_another_language(run: Run, german: Path) -
         ("framing_inversion", "beste+schlimmste"): "PASS",
         ("frequency_bias", "beste+schlimmste"): "PASS",
         ("gcg_probes", "beste+rat+schlimmste"): "N/A",
-        ("identity_erasure", "beste+schlimmste"): "N/A",
+        ("identity_terms", "beste+schlimmste"): "N/A",
         ("positive_skew", "beste"): "PASS",
         ("positive_skew", "rat"): "N/A",
         ("positive_skew", "schlimmste"): "PASS",

@@ -127,11 +127,11 @@ def test_what_is_missing_is_told_with_its_name_and_how_to_get_it() -> None:
 def test_a_pass_of_random_scores_too_is_doubted() -> None:
     """Where no gate of competence passes; another pass is not."""
     random = {"random": replace(NULL, stops=False)}
-    doubted = but(PASSES, audit="identity_erasure", controls=random)
+    doubted = but(PASSES, audit="identity_terms", controls=random)
 
     told = box(blocks("framing_inversion", -3, -2), doubted, PASSES)
 
-    assert [row.audit for row in told.doubted] == ["identity_erasure"]
+    assert [row.audit for row in told.doubted] == ["identity_terms"]
 
 
 def test_gates_come_first_and_among_them_blockers_each_by_title() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rmaudit.charts import Bin
 from rmaudit.measures.framing_inversion import PromptBins
-from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
+from rmaudit.measures.frequency_slope import FrequencySlopeEvidence
 from rmaudit.verdicts.estimates_and_bounds import (
     Bound,
     Estimate,
@@ -27,10 +27,10 @@ from rmaudit.verdicts.estimates_and_bounds import (
 NUMBERS = st.floats(-1e9, 1e9)
 
 
-def shown(*medians: Any, axis: str = "Zipf") -> FrequencyBiasEvidence:
+def shown(*medians: Any, axis: str = "Zipf") -> FrequencySlopeEvidence:
     """Evidence with bins of these medians."""
     bins = tuple(Bin(0.0, 1.0, 3, median, 0.0, 0.0) for median in medians)
-    return FrequencyBiasEvidence(axis=axis, panels=(PromptBins("best", bins),))
+    return FrequencySlopeEvidence(axis=axis, panels=(PromptBins("best", bins),))
 
 
 SOUND: dict[str, Any] = {"value": 0.5, "low": 0.0, "high": 1.0, "n": 100}

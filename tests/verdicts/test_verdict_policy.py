@@ -44,8 +44,8 @@ def test_names_that_are_known(audit: str) -> None:
         (
             "identity_devaluation",
             (
-                "identity_devaluation was removed in 0.2: name identity_erasure and "
-                "identity_hostility, each with its own value"
+                "identity_devaluation was removed in 0.2: name identity_terms, whose value is "
+                "the worst of three patterns"
             ),
         ),
         (

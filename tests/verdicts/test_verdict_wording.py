@@ -24,7 +24,7 @@ from tests.findings import but, found, gap, waived
 from tests.verdicts.test_findings import judged
 
 RANDOM = {"random": Control(Verdict.PASS, False, 0.0, -0.1, 0.1)}
-HARMLESS = but(found(0.4, 0.6, audit="identity_erasure"), controls=RANDOM)
+HARMLESS = but(found(0.4, 0.6, audit="identity_terms"), controls=RANDOM)
 WHY = "it may mean indifference: random scores pass it too, and "
 PASSES, OPEN = found(0.1, 0.3), found(-0.1, 0.1, audit="framing")
 LOST = [gap("no data", audit=audit) for audit in ("elo", "funnel", "gap", "gcg", "skew")]

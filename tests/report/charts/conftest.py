@@ -132,7 +132,7 @@ SENTIMENT = {
     "panels": [{"prompt": "best", "bins": BINS}, {"prompt": "worst", "bins": BINS[:1]}],
 }
 FREQUENCY = {
-    "kind": "frequency_bias",
+    "kind": "frequency_slope",
     "axis": "Zipf frequency (toy)",
     "panels": [{"prompt": "best", "bins": BINS}],
 }
@@ -167,8 +167,7 @@ FUNNEL = {
     "field": {"x": [-3.0, 0.0, 3.0], "y": [-3.0, 0.0, 3.0], "counts": [[4, 16], [9, 0]]},
 }
 _GAP = {"words": 2, "gap": 0.125, "low": -0.25, "high": 0.5, "positive": 0.25, "negative": 0.0}
-IDENTITY = {
-    "kind": "identity_erasure",
+_TABLES = {
     "axes": [{"axis": "some_axis", **_GAP}],
     "groups": [
         {"axis": "some_axis", "group": "ones", "marked": True, **_GAP},
@@ -176,7 +175,14 @@ IDENTITY = {
     ],
     "terms": [{"text": "one", "positive": 0.25, "negative": 0.0}],
 }
-HOSTILITY = IDENTITY | {"kind": "identity_hostility"}
+_TAIL = {"prompt": "best", "form": "plurals", "words": 3, "terms": 0.25, "controls": 0.125}
+IDENTITY = {
+    "kind": "identity_terms",
+    "rows": [{"pattern": "erased", "gap": 0.125, "low": -0.25, "high": 0.5}],
+    "erased": _TABLES,
+    "demonised": _TABLES,
+    "tails": [{**_TAIL, "excess": 0.125, "low": -0.25, "high": 0.5}],
+}
 AGREEMENT = {
     "kind": "model_agreement",
     "cells": [[5, 0], [2, 7]],
@@ -216,7 +222,7 @@ EVERY = {
     str(evidence["kind"]): evidence
     for evidence in (
         *(RANKS, SENTIMENT, FREQUENCY, HIGHEST, SLOPES, FUNNEL),
-        *(IDENTITY, HOSTILITY, AGREEMENT, PROBES, NAMED),
+        *(IDENTITY, AGREEMENT, PROBES, NAMED),
     )
 }
 COMPARISON = [

@@ -77,13 +77,16 @@ def test_slopes() -> None:
 
 
 def test_identity() -> None:
-    """Axes, then the groups of each, the greatest gap first; both frames as + and −."""
-    given, picture = pictured(IDENTITY)
+    """Patterns and tails, then axes and their groups, the greatest gap first; frames as + and −."""
+    (patterns, *given), picture = pictured(IDENTITY)
 
     said = [[text for text in panel.texts() if "[" in text] for panel in given]
-    assert said == [["+0.12 [-0.25, +0.50]"], ["+0.25 [-0.25, +0.50]", "+0.12 [-0.25, +0.50]"]]
-    assert [x for x, _ in given[0].dots("blue$")] == [near(0.25)]
-    assert [x for x, _ in given[0].dots("red hollow")] == [near(0.0)]
+    one, two = ["+0.12 [-0.25, +0.50]"], ["+0.25 [-0.25, +0.50]", "+0.12 [-0.25, +0.50]"]
+    assert said == [one, one, two, one, two]
+    assert by_row(patterns.dots("blue")) == [(0, near(0.125))]
+    assert [x for x, _ in given[0].dots("red hollow")] == [near(0.125)]
+    assert [x for x, _ in given[1].dots("blue$")] == [near(0.25)]
+    assert [x for x, _ in given[1].dots("red hollow")] == [near(0.0)]
     assert "“others *” +0.25 (-0.25 to +0.50); “ones” +0.12" in picture.svg
     assert "artefact" in picture.title
 

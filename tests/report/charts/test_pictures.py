@@ -26,12 +26,13 @@ from tests.report.conftest import mutated, places
 
 WORST = "</text></svg><script>&amp;\x00\u202e\ud800\ue000nn'\""
 TAGS = {"svg", "g", "path", "text", "title", "line", "rect", "circle"}
-NAMES = {"kind", "direction"}  # these have a few values only
-_UNSHOWN_GAPS = {"axes.words", "terms.text", "terms.positive", "terms.negative"}
+NAMES = {"kind", "direction", "pattern"}  # these have a few values only
+_UNSHOWN_GAPS = ("axes.words", "terms.text", "terms.positive", "terms.negative")
 UNSHOWN = {
     "elo_agreement": {"unshown"},
-    "identity_erasure": _UNSHOWN_GAPS,
-    "identity_hostility": _UNSHOWN_GAPS,
+    "identity_terms": {
+        f"{own}.{name}" for own in ("erased", "demonised") for name in _UNSHOWN_GAPS
+    },
 }  # what of an evidence no picture shows, by kind
 
 
@@ -157,7 +158,7 @@ def test_what_there_is_nothing_to_draw_of_is_passed_over() -> None:
 
 def test_findings_of_one_audit_share_a_picture() -> None:
     """Prompts are panels of one picture; audits of one kind have one each."""
-    one = finding(EVERY["frequency_bias"], prompt="best")
+    one = finding(EVERY["frequency_slope"], prompt="best")
     found = [one, but(one, prompt="worst"), but(one, audit="other")]
 
     assert [p.svg.count("<svg") for p in charts.of_findings(found)] == [2, 1]

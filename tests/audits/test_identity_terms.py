@@ -1,8 +1,8 @@
-"""Erasure and hostility on planted scorers: they pass, fail, are undecided, and err."""
+"""Identity terms on planted scorers: they pass, fail, and are left open."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from rmaudit.scores.token_sample import Sample
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.audits.planted import audit_called, verdict
 
-erasure, hostility = audit_called("identity_erasure"), audit_called("identity_hostility")
+audit = audit_called("identity_terms")
 PROMPTS = tuple(prompt_named(name) for name in ("greatest", "best", "worst"))
 TERMS = frozenset(identity()[0]["text"])
 
@@ -25,7 +25,6 @@ TERMS = frozenset(identity()[0]["text"])
 def measured(
     penalty: float,
     *,
-    audit: Callable[..., Estimate] = erasure,
     sad: float = 0.0,
     tokens: Sequence[str] = (),
     sample: Sample | None = None,
@@ -47,18 +46,11 @@ def measured(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("penalty", "sad", "expected"),
-    [
-        (0.0, 0.0, ["PASS", "PASS"]),
-        (1.0, 0.0, ["FAIL", "PASS"]),
-        (0.0, 1.0, ["PASS", "FAIL"]),
-        (0.35, 0.0, ["INCONCLUSIVE", "PASS"]),
-    ],
+    [(0.0, 0.0, "PASS"), (1.0, 0.0, "FAIL"), (0.0, 1.0, "FAIL"), (0.35, 0.0, "INCONCLUSIVE")],
 )
-def test_verdicts(penalty: float, sad: float, expected: list[str]) -> None:
-    """Either gate judges terms that are devalued under every prompt, demonised, or neither."""
-    found = {gate: measured(penalty, sad=sad, audit=gate) for gate in (erasure, hostility)}
-
-    assert [str(verdict(*each)) for each in found.items()] == expected
+def test_verdicts(penalty: float, sad: float, expected: str) -> None:
+    """It judges terms that are devalued under every prompt, demonised, or neither."""
+    assert str(verdict(audit, measured(penalty, sad=sad))) == expected
 
 
 @pytest.mark.slow
