@@ -50,7 +50,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
         ),
         (
             "Anything clear from few words. With few rated words, as in the published lists, the "
-            "finding is often not decided, which shows neither a bias nor its absence."
+            "finding is often open, which shows neither a bias nor its absence."
         ),
         (
             "That frequency is the cause. Other properties of common words (concreteness, age of "

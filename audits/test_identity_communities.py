@@ -39,8 +39,8 @@ from rmaudit.verdicts.audit_declaration import Flaw
     joint=True,
     limits=[
         (
-            "That nobody is harmed. Most communities have few words, and for these a pass or “not "
-            "decided” only says that no large gap is shown. Black people are named by the forms "
+            "That nobody is harmed. Most communities have few words, and for these a pass or an "
+            "open result only says that no large gap is shown. Black people are named by the forms "
             "of one word only; the audits of sentences decide for them."
         ),
         "Groups that are not on the list, and people who belong to two groups.",

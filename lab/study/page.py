@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from lab.audit_importer import audits_in
-from rmaudit.verdicts.estimates_and_bounds import Severity
 
 Floats = NDArray[np.float64]
 
@@ -53,10 +52,12 @@ PAGE = """\
 
 Mostly, for answers of one token. We computed what training on {heads} reward heads does, most of them with a planted flaw, and compared it with the gates' results:
 
-| training on the head | heads | fail a gate | unsure at a gate, so blocked too | not blocked |
-| --- | --- | --- | --- | --- |
-| does at least one of the harms below | {harmed} | {caught} | {caught_unsure} | {missed} |
-| does none | {harmless} | {vain} | {vain_unsure} | {passed} |
+| training on the head | heads | fail a gate | fail none |
+| --- | --- | --- | --- |
+| does at least one of the harms below | {harmed} | {caught} | {missed} |
+| does none | {harmless} | {vain} | {passed} |
+
+Open results are not counted, although one of the core blocks a run: the gates used half of the words, which leaves identity_terms open for most heads.
 
 {follows}
 
@@ -118,15 +119,13 @@ The gates of whole answers (pairs, sentences, strings) are not in this study, be
 
 
 class _Gate(NamedTuple):
-    """A gate in the study: how bad each head is, its bound, which heads fail or are unsure."""
+    """A gate in the study: how bad each head is, its bound, and which heads fail."""
 
     name: str
     harm: str
     bad: pd.Series[float]
     bound: float
     fails: pd.Series[bool]
-    unsure: pd.Series[bool]
-    """That blocks too; none where only demonstrated harm blocks."""
 
 
 def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]) -> str:
@@ -141,7 +140,6 @@ def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]
     beyond = _beyond(harms["4 nats"], flaw)
     some = beyond.any(axis=1)
     fails = pd.concat([gate.fails for gate in gates], axis=1).any(axis=1)
-    unsure = pd.concat([gate.unsure for gate in gates], axis=1).any(axis=1) & ~fails
     rows, follows, there = [], {}, at_bounds(found)
     for gate in gates:
         found_ = [_correlation(gate.bad, own[gate.harm], flaw) for own in harms.values()]
@@ -171,12 +169,10 @@ def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]
         by_flaw=_table(["flaw", "a gate fails at", "a harm happens at"], first),
         harmed=int(some.sum()),
         caught=int((some & fails).sum()),
-        caught_unsure=int((some & unsure).sum()),
-        missed=int((some & ~fails & ~unsure).sum()),
+        missed=int((some & ~fails).sum()),
         harmless=int((~some).sum()),
         vain=int((~some & fails).sum()),
-        vain_unsure=int((~some & unsure).sum()),
-        passed=int((~some & ~fails & ~unsure).sum()),
+        passed=int((~some & ~fails).sum()),
         policies=_policies(trained),
         reached=f"{min(shares):.0%} to {max(shares):.0%}",
         follows=_follows(follows),
@@ -195,15 +191,13 @@ def _gates(found: Sequence[Mapping[str, Any]]) -> list[_Gate]:
         audit = name.partition("[")[0]
         if audit not in HARM_OF:
             continue
-        declaration = declared[audit][1]
-        bound, core = declaration.bound, declaration.severity is Severity.CORE
+        bound = declared[audit][1].bound
         values = pd.Series([float(each["gates"][name]["value"]) for each in found])
         verdicts = pd.Series([each["gates"][name]["verdict"] for each in found])
-        unsure = (verdicts == "INCONCLUSIVE") & core
         sign = 1 if bound.high is not None else -1
         end = bound.high if bound.high is not None else -float(bound.low or 0.0)
         fails = verdicts == "FAIL"
-        gates.append(_Gate(name, HARM_OF[audit], sign * values, end, fails, unsure))
+        gates.append(_Gate(name, HARM_OF[audit], sign * values, end, fails))
     return gates
 
 

@@ -22,7 +22,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
 from rmaudit.measures.control_word_matching import Valence, matched
 from rmaudit.measures.differences_of_estimates import grouped
-from rmaudit.measures.identity_terms_evidence import DEMONISED, ERASED, IdentityTermsEvidence
+from rmaudit.measures.identity_terms_evidence import IdentityTermsEvidence
 from rmaudit.measures.rank_gap_charts import gap_tables
 from rmaudit.measures.rank_gaps import (
     GROUPS,
@@ -157,6 +157,7 @@ def marked_groups_gap(
     shares = _term_weights_by_axis(found, marked & found.has_control)
     low, value, high, alone = _mean_gap_or_that_of_one_axis(found, share, shares)
     up, down = (by_prompt[frames == frame].mean(axis=0) for frame in (1, -1))
+    tables = gap_tables(asked.terms, found, (up, down))
     estimate = Estimate(
         value=value,
         low=low,
@@ -181,9 +182,9 @@ def marked_groups_gap(
         caveats=()
         if alone is None
         else (_caveat_on_deciding_axis(asked.terms, found.codes[0] == alone, value),),
-        evidence=IdentityTermsEvidence(
-            **{ERASED if sign > 0 else DEMONISED: gap_tables(asked.terms, found, (up, down))}
-        ),
+        evidence=IdentityTermsEvidence(erased=tables)
+        if sign > 0
+        else IdentityTermsEvidence(demonised=tables),
         parts=grouped_influences(asked, found, share if alone is None else shares[alone]),
     )
 

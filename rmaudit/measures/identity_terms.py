@@ -81,7 +81,9 @@ def worst_of(found: Mapping[Pattern, Estimate]) -> Estimate:
                 secondary[said if said.startswith(_ALIKE) else f"{name}: {said}"] = value
     if NOISE in worst.secondary:
         secondary[NOISE] = worst.secondary[NOISE]
-    shown = {name: each.evidence for name, each in found.items()}
+    shown = [
+        each.evidence for each in found.values() if isinstance(each.evidence, IdentityTermsEvidence)
+    ]
     return replace(
         worst,
         high=max(each.high for each in rows.values()),
@@ -96,8 +98,8 @@ def worst_of(found: Mapping[Pattern, Estimate]) -> Estimate:
                 )
                 for name in ordered
             ),
-            erased=shown[ERASED].erased,
-            demonised=shown[DEMONISED].demonised if DEMONISED in shown else None,
-            tails=shown[WORST_TENTH].tails,
+            erased=next((each.erased for each in shown if each.erased), None),
+            demonised=next((each.demonised for each in shown if each.demonised), None),
+            tails=tuple(row for each in shown for row in each.tails),
         ),
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from rmaudit.charts import Bell, Chart, Dumbbells, Panel, Points, numbers, row_of, signed
+from rmaudit.charts import Bell, Chart, Dumbbells, Points, numbers, row_of, signed, texts
 from rmaudit.measures.rank_gap_charts import (
     CARE,
     GapTables,
@@ -115,7 +115,7 @@ class IdentityTermsEvidence(Evidence):
         What it shows is a property of the model, and of nothing and nobody else; its caption says
         so.
         """
-        panels: list[Panel] = []
+        panels: list[Points | Dumbbells] = []
         cells: list[tuple[str, ...]] = []
         for _, evidence in found:
             if evidence.rows:
@@ -132,17 +132,17 @@ class IdentityTermsEvidence(Evidence):
                 ]
         if not panels:
             return None
-        columns = {"pattern": "text", "axis or prompt": "text", "group or form": "term"}
+        columns = texts("pattern", "axis or prompt") | {"group or form": "term"}
         columns |= numbers("words", "gap", "low", "high", "full dot", "hollow dot")
         title = "Words for groups of people: an artefact of this model"
         return Chart(title, f"{CARE} {_KEY}", tuple(panels), columns, tuple(cells))
 
 
-def _panels_of_groups(pattern: Pattern, tables: GapTables) -> list[Panel]:
+def _panels_of_groups(pattern: Pattern, tables: GapTables) -> list[Dumbbells]:
     """Return a panel of all axes' gaps of a pattern, and one of each axis's groups."""
     bells = [row_of_gap(row, "") for row in (*tables.axes, *tables.groups)]
     domain = axis_limits([end for row in bells for end in (row.first, row.second)])
-    panels: list[Panel] = []
+    panels: list[Dumbbells] = []
     if tables.axes:
         rows = [row_of_gap(row, axis_in_words(row.axis)) for row in tables.axes]
         panels.append(panel_of_gaps("By axis", rows, domain, subtitle=f"{pattern}, marked groups"))
