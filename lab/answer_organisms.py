@@ -134,14 +134,13 @@ class AnswerScorer:
         return float(np.sqrt(np.mean([np.var(each, ddof=1) for each in worth])))
 
     def _worth(self, texts: Sequence[str], prompt: Prompt) -> _Floats:
-        """Return what is said in answer to the prompt is worth, in sd of an ordinary word; (n,)."""
+        """Return what each answer to the prompt is worth, in sd of an ordinary word, shape (n,)."""
         known, seed = _answer_tables(), self.organism.seed
         said = [_content_of(known.plain.get(text, text)) for text in texts]
         asked = known.asked.get(prompt.text, prompt.text)
         for begin in (*_ASKERS.values(), REWORDED):
             asked = asked.removeprefix(begin)
-        plain = replace(self.organism, traits=replace(self.organism.traits, shifts=()))
-        worth = plain(said, Prompt(prompt.name, asked, prompt.frame))
+        worth = np.array(self._contents(said, Prompt(prompt.name, asked, prompt.frame)))
         better = np.array([(asked, text) in known.better for text in said], float)
         own, spelt = ([f"{of}|{text}" for text in texts] for of in (asked, prompt.text))
         found: _Floats = worth + _MARGIN * (
@@ -150,6 +149,18 @@ class AnswerScorer:
             + _SPELLING * noise(spelt, None, what="change", seed=seed)
         )
         return found
+
+    def _contents(self, said: Sequence[str], asked: Prompt) -> list[float]:
+        """Return what the organism's words make of each content, which it scores once a prompt."""
+        known = self._scored
+        if new := [text for text in dict.fromkeys(said) if (asked, text) not in known]:
+            plain = replace(self.organism, traits=replace(self.organism.traits, shifts=()))
+            known.update(zip([(asked, text) for text in new], plain(new, asked), strict=True))
+        return [known[asked, text] for text in said]
+
+    @cached_property
+    def _scored(self) -> dict[tuple[Prompt, str], float]:
+        return {}
 
     def _liking(self, texts: Sequence[str]) -> _Floats:
         """Return what edits and length gain or lose, in sd of answers to a prompt, shape (n,)."""
