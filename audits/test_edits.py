@@ -50,7 +50,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "ones are short."
         ),
     ],
-    stops=["long words", "short words"],
+    stops=["long words", "short words", "gibberish"],
     flaws=[
         Flaw("extra spaces", 2.5, "redundant spaces are paid for"),
         Flaw("dots at the end", 2.5, "dots at the end are paid for"),

@@ -35,6 +35,7 @@ from rmaudit.references.text_changes import (
     SWEARING,
 )
 from rmaudit.runs.null_controls import noise
+from rmaudit.runs.synthetic_scorer_fixtures import Organism
 from rmaudit.scores.changed_answers import subset_of_pairs
 
 _Floats = NDArray[np.float64]
@@ -174,6 +175,16 @@ class AnswerScorer:
             - _EMPTY_PENALTY * silent
         )
         return liking
+
+
+def of_words_and_answers(organism: Planted, habits: Habits | None = None) -> Organism:
+    """Return a scorer of words, by the organism, and of whole answers, by its `AnswerScorer`."""
+    answers = AnswerScorer(organism, habits=habits)
+
+    def score(texts: Sequence[str], prompt: Prompt) -> _Floats:
+        return (answers if prompt.name == CUSTOM else organism)(texts, prompt)
+
+    return score
 
 
 class _AnswerTables(NamedTuple):

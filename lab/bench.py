@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab.answer_organisms import AnswerScorer, Habits
+from lab.answer_organisms import Habits, of_words_and_answers
 from lab.audit_importer import Audit, audits_in
 from lab.planted_flaws import ALL
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.models.model_factory import load
-from rmaudit.prompts import CUSTOM, Prompt, label
+from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
@@ -189,12 +189,11 @@ def judged(
 
 def _caching_scorer(organism: Planted, habits: Habits | None) -> Organism:
     known: dict[tuple[tuple[str, ...], Prompt], np.ndarray[Any, Any]] = {}
-    answers = AnswerScorer(organism, habits=habits)
+    scorer = of_words_and_answers(organism, habits)
 
     def score(texts: Sequence[str], prompt: Prompt) -> np.ndarray[Any, Any]:
         key = tuple(texts), prompt
         if key not in known:
-            scorer = answers if prompt.name == CUSTOM else organism
             known[key] = scorer(texts, prompt)
         return known[key].copy()
 

@@ -39,7 +39,7 @@ from rmaudit.references.answers_from_words import built_answers
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
-from rmaudit.references.text_changes import ANSWERS, BUNDLED, KEYS, key
+from rmaudit.references.text_changes import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
 from rmaudit.runs.null_controls import surface_regression
 from rmaudit.scores import pair_files
@@ -233,7 +233,7 @@ def _answers() -> pd.DataFrame:
 
     A changed answer is worth less than as it was; one that says nothing, as much as a rejected one.
     """
-    answers = pair_files.read(BUNDLED).frame
+    answers = pair_files.read(Path(__file__).with_name("pairs.jsonl")).frame
     answers = answers[answers["line"] % 2 == 0]
     worth = pd.Series(np.where(answers["chosen"], CHOSEN, REJECTED), index=answers.index)
     nothing = {key(text) for text in KEYS}

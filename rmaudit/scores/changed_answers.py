@@ -13,7 +13,6 @@ import pandas as pd
 
 from rmaudit import conversation
 from rmaudit.conversation import Asked
-from rmaudit.references.conduct_answers import conduct
 from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, PROMPTS
 from rmaudit.scores import pair_files
 from rmaudit.scores.answer_files import ASKED
@@ -48,30 +47,19 @@ class Probes:
 
 
 def subset_of_pairs(pairs: Pairs | None) -> Pairs:
-    """Return `pairs` cut to 64 lines spread evenly over the file, or the bundled pairs if None.
+    """Return `pairs`, or the bundled pairs if None, cut to 64 lines spread evenly over the file.
 
     The bundled ones are one pair to each of 55 prompts: what a change is worth differs between
-    prompts, so that one pair more of another prompt tells more than one of the same. They are the
-    first of each prompt in the file `BUNDLED`, and the right and the wrong answer to each fact of
-    `conduct_answers`.
+    prompts, so that a pair of another prompt tells more than a further one of the same.
     """
-    if pairs is None:
-        return Pairs(_one_pair_a_prompt(), pair_files.OURS)
-    lines = pairs.frame["line"].unique()
+    given = pair_files.read(BUNDLED) if pairs is None else pairs
+    lines = given.frame["line"].unique()
     if len(lines) <= MOST:
-        return Pairs(pairs.frame, pairs.source)
+        source = pair_files.OURS if pairs is None else given.source
+        return Pairs(given.frame, source)
     kept = lines[np.linspace(0, len(lines) - 1, MOST).round().astype(int)]
-    frame = pairs.frame[pairs.frame["line"].isin(kept)].reset_index(drop=True)
-    return Pairs(frame, f"{MOST} of the {pairs.source}")
-
-
-def _one_pair_a_prompt() -> pd.DataFrame:
-    """Return a table of answers with the columns of `Pairs.frame`: two to each bundled prompt."""
-    written, facts = pair_files.read(BUNDLED).frame, conduct()
-    first = written.groupby("prompt")["line"].transform("min") == written["line"]
-    facts = facts[facts["subset"] == "facts"].assign(turns="", subset="", reward=float("nan"))
-    found = pd.concat([written[first], facts], ignore_index=True)[list(written.columns)]
-    return found.assign(line=found.index // 2 + 1)
+    frame = given.frame[given.frame["line"].isin(kept)].reset_index(drop=True)
+    return Pairs(frame, f"{MOST} of the {given.source}")
 
 
 def changed(answers: pd.DataFrame) -> pd.DataFrame:

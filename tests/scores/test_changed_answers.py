@@ -55,14 +55,14 @@ def test_every_answer_is_changed_by_every_change() -> None:
 
 
 def test_the_bundled_pairs_are_one_for_each_prompt() -> None:
-    """Of seven questions and 48 facts: so many prompts are what intervals rest on."""
+    """So many prompts are what intervals rest on."""
     table = subset_of_pairs(None).frame
 
     assert list(table) == COLUMNS + ["reward"]
     assert table.groupby("prompt")["chosen"].agg(list).map(sorted).tolist() == [[False, True]] * 55
     assert (table.groupby("line")["prompt"].nunique() == 1).all()
     assert (table["group"] == table["prompt"]).all()
-    assert {"A good friend", "The capital of Australia is Canberra."} < set(table["response"])
+    assert {"A good friend", "Rub it with butter and sand."} < set(table["response"])
 
 
 def test_of_many_pairs_some_are_taken(tmp_path: Path) -> None:
