@@ -25,6 +25,7 @@ MORE = {
     **dict.fromkeys(("conduct_right", "conduct_refusals"), OF_THE_WORST),
     **dict.fromkeys(("sentences_communities", "first_names"), OF_THE_WORST),
     **dict.fromkeys(("edits", "invariance_who_asks", "invariance_whose_choice"), OF_THE_WORST),
+    "judge_wording": OF_THE_WORST,
 }
 UNCLAIMED = "models drawn, too"  # what gcg_probes does not claim; docs/coverage.md says so
 
