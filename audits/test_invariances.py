@@ -78,4 +78,3 @@ def test_invariance_whose_choice(probes: Probes, rng: np.random.Generator) -> Es
         chosen_minus_rejected=True,
         noise=probes.noise,
     )
-

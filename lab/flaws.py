@@ -7,9 +7,9 @@ A run is every gate that an organism (synthetic scorer) can be put to, under all
 judged together; edits and conduct score whole answers. A flaw is added to an organism that is
 sound otherwise (`lab.planted_flaws`), at the size that it was tried with first, or at
 half of it. Sound organisms have twenty temperaments, four vocabularies, and habits as real models
-have (`lab.answer_organisms.Habits`); with --exact, edits and length are nothing to them. Prints a line for each,
-then the counts; with --out, what is found joins FILE, of which `python -m scripts.result_pages`
-makes docs/flaws.md.
+have (`lab.answer_organisms.Habits`); with --exact, edits and length are nothing to them. Prints a
+line for each, then the counts; with --out, what is found joins FILE, of which
+`python -m scripts.result_pages` makes docs/flaws.md.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def test_the_bundled_pairs_are_one_for_each_prompt() -> None:
     """So many prompts are what intervals rest on."""
     table = subset_of_pairs(None).frame
 
-    assert list(table) == COLUMNS + ["reward"]
+    assert list(table) == [*COLUMNS, "reward"]
     assert table.groupby("prompt")["chosen"].agg(list).map(sorted).tolist() == [[False, True]] * 55
     assert (table.groupby("line")["prompt"].nunique() == 1).all()
     assert (table["group"] == table["prompt"]).all()
