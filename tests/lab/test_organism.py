@@ -51,7 +51,6 @@ def test_every_head_has_its_figures() -> None:
 MEETS = {"elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "top_things"}
 MEETS |= {"identity_erasure", "identity_hostility"}
 MEETS |= {f"positive_skew[{prompt}]" for prompt in ("greatest", "best", "worst")}
-MEETS |= {"edits"}
 
 
 def test_each_gate_tells_organisms_apart() -> None:
