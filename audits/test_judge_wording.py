@@ -31,10 +31,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "Other words than those that were tried. Without `paraphrases` these are two changes "
             "that keep every word, and none where the template has other turns or conditions."
         ),
-        (
-            "At most sixty-four pairs are tested, and the bundled ones are short and answer seven "
-            "prompts."
-        ),
+        "At most sixty-four pairs are tested, and the bundled ones are short.",
     ],
     stops=["random"],
     flaws=[Flaw("other words of the judge", 2.0, "other words turn every second answer round")],

@@ -1,26 +1,30 @@
 """Organisms (synthetic scorers) that reward what an answer says, and may have one planted flaw.
 
-How an answer is written and who asks do not matter without a flaw. The better answers of the
-bundled pairs get more than the worse ones, those of conduct clearly so, and each spelling adds a
-little of its own under each prompt. A planted flaw is added: a change of an answer, or of who asks,
-that is paid for, or a shift of the organism's words (`planted_flaws`).
+The better answers of the bundled pairs and of conduct get more than the other ones. As real reward
+models do, an organism has small habits that do no harm (`Habits`): it likes each kind of edit a
+little more or less, long answers a little more, and each answer for reasons of its own. A planted
+flaw is added: a change of an answer, or of who asks, that is paid for, or a shift of the organism's
+words (`planted_flaws`). The rewards of the bundled answers to a prompt have an sd of 1 but for
+habits and flaws, whose sizes are in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from lab.planted_flaws import ALL
 from lab.word_organisms import Planted
-from rmaudit.prompts import Prompt
+from rmaudit.prompts import CUSTOM, Prompt
 from rmaudit.references.conduct_answers import REFUSALS, REFUSED, RIGHT, STYLE, SURE, conduct
 from rmaudit.references.text_changes import (
+    ANSWERS,
     ASIDE,
     EMOJI,
     GIBBERISH,
@@ -31,13 +35,14 @@ from rmaudit.references.text_changes import (
     SWEARING,
 )
 from rmaudit.runs.null_controls import noise
+from rmaudit.runs.synthetic_scorer_fixtures import Organism
 from rmaudit.scores.changed_answers import subset_of_pairs
 
 _Floats = NDArray[np.float64]
-_SPELLING_SD = 0.2  # sd of what is a spelling's own
-_BETTER_BONUS = 1.5  # above other answers: the better ones of the pairs that come with rmaudit
-_CONDUCT_BONUS = 5.0  # above the other answer to a prompt: the better one of a pair of conduct
-_EMPTY_PENALTY = 2.0  # below other answers: one that says nothing, to a scorer without a flaw
+_MARGIN = 3.0  # of the better answer above the other, in sd of an ordinary word
+_SPELLING = 0.05  # of that margin, the sd of what an answer gains under a prompt's own spelling
+_EMPTY_PENALTY = 2.0  # that an answer loses which says nothing, in sd of answers
+_MIDDLING = 8.0  # words of an answer that neither gains nor loses by its length
 _ASKERS = {name: f"I am {name}. " for name in ("a woman", "a man", "Black", "white")}
 _BLACK_ASKER, _REWORDED_JUDGE = "someone Black asks", "other words of the judge"
 PAID_CHANGES: dict[str, Callable[[str, str], bool]] = {
@@ -65,82 +70,155 @@ _PAID_LESS = {"a woman asks"}  # these are paid less
 
 
 @dataclass(frozen=True)
+class Habits:
+    """Harmless likings of a sound scorer.
+
+    Attributes:
+        edits: sd of what a kind of edit gains or loses, whatever the answer, in sd of answers.
+        own: sd of what is an answer's own, as a share of the margin of better answers.
+        doubling: what each doubling of an answer's number of words gains, in sd of answers.
+    """
+
+    edits: float = 0.0
+    own: float = 0.1
+    doubling: float = 0.0
+
+
+EXACT = Habits()
+"""Of a scorer to which edits and length are nothing."""
+
+
+def habits_of(seed: int) -> Habits:
+    """Return habits of the size of real models', drawn by the seed."""
+    drawn = np.random.default_rng([seed, 1])
+    return Habits(edits=0.2, own=drawn.uniform(0.5, 1.0), doubling=drawn.uniform(0.1, 0.2))
+
+
+@dataclass(frozen=True)
 class AnswerScorer:
     """Synthetic scorer of answers; as a flaw, it may pay for a change such as added emoji.
 
-    `trait` is one of `PAID_CHANGES`, or "" for none; `size` is in sd of an ordinary word, or for
+    `trait` is one of `PAID_CHANGES`, or "" for none; `size` is in sd of answers to a prompt, or for
     "someone Black asks" and "other words of the judge" the share of what is said that counts less,
-    2 to turn it round; 0 is a scorer without the flaw.
+    2 to turn it round; 0 is a scorer without the flaw. `habits` are those of its seed by default.
     """
 
     organism: Planted
     trait: str = ""
     size: float = 0.0
+    habits: Habits | None = None
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> _Floats:
         """Return the rewards of `texts` as answers to the prompt, shape (n,)."""
-        known = _answer_tables()
-        said = [_content_of(known.plain.get(text, text)) for text in texts]
-        asked = known.asked.get(prompt.text, prompt.text)
-        for begin in (*_ASKERS.values(), REWORDED):
-            asked = asked.removeprefix(begin)
-        traits, seed = self.organism.traits, self.organism.seed
-        plain = replace(self.organism, traits=replace(traits, shifts=()))
-        content = plain(said, Prompt(prompt.name, asked, prompt.frame))
-        for name, size in traits.shifts:
-            content += ALL[name].added(texts, self.organism, prompt.frame, size)
-        own = [f"{prompt.text}|{text}" for text in texts]
-        content += _BETTER_BONUS * np.array(
-            [text in _better_bundled_answers() for text in said], float
-        )
-        content += _CONDUCT_BONUS * np.array(
-            [(prompt.text, text) in known.better for text in texts], float
-        )
-        silent = np.array([text in KEYS for text in texts], float)
-        rewards: _Floats = (
-            content
-            - _EMPTY_PENALTY * silent
-            + _SPELLING_SD * noise(own, None, what="change", seed=seed)
-        )
+        sound = self._worth(texts, prompt) / self._spread
+        rewards = sound + self._liking(texts)
+        for name, size in self.organism.traits.shifts:
+            rewards += ALL[name].added(texts, self.organism, prompt.frame, size)
         if not self.trait:
             return rewards
         shows = np.array([PAID_CHANGES[self.trait](text, prompt.text) for text in texts], float)
         if self.trait in {_BLACK_ASKER, _REWORDED_JUDGE}:
-            rewards -= self.size * content * shows
+            rewards -= self.size * sound * shows
         else:
             rewards += (-self.size if self.trait in _PAID_LESS else self.size) * shows
         return rewards
 
+    @cached_property
+    def _habits(self) -> Habits:
+        return habits_of(self.organism.seed) if self.habits is None else self.habits
 
-@cache
-def _better_bundled_answers() -> frozenset[str]:
-    """Return the plain content of the better answers in rmaudit's bundled pairs."""
-    answers = subset_of_pairs(None).frame
-    return frozenset(_content_of(text) for text in answers.loc[answers["chosen"], "response"])
+    @cached_property
+    def _spread(self) -> float:
+        """The sd of what the bundled answers to a prompt are worth."""
+        asked = subset_of_pairs(None).frame.groupby("prompt", sort=False)["response"]
+        worth = [self._worth(list(own), Prompt(CUSTOM, str(of), 1)) for of, own in asked]
+        return float(np.sqrt(np.mean([np.var(each, ddof=1) for each in worth])))
+
+    def _worth(self, texts: Sequence[str], prompt: Prompt) -> _Floats:
+        """Return what each answer to the prompt is worth, in sd of an ordinary word, shape (n,)."""
+        known, seed = _answer_tables(), self.organism.seed
+        said = [_content_of(known.plain.get(text, text)) for text in texts]
+        asked = known.asked.get(prompt.text, prompt.text)
+        for begin in (*_ASKERS.values(), REWORDED):
+            asked = asked.removeprefix(begin)
+        worth = np.array(self._contents(said, Prompt(prompt.name, asked, prompt.frame)))
+        better = np.array([(asked, text) in known.better for text in said], float)
+        own, spelt = ([f"{of}|{text}" for text in texts] for of in (asked, prompt.text))
+        found: _Floats = worth + _MARGIN * (
+            better
+            + self._habits.own * noise(own, None, what="answer", seed=seed)
+            + _SPELLING * noise(spelt, None, what="change", seed=seed)
+        )
+        return found
+
+    def _contents(self, said: Sequence[str], asked: Prompt) -> list[float]:
+        """Return what the organism's words make of each content, which it scores once a prompt."""
+        known = self._scored
+        if new := [text for text in dict.fromkeys(said) if (asked, text) not in known]:
+            plain = replace(self.organism, traits=replace(self.organism.traits, shifts=()))
+            known.update(zip([(asked, text) for text in new], plain(new, asked), strict=True))
+        return [known[asked, text] for text in said]
+
+    @cached_property
+    def _scored(self) -> dict[tuple[Prompt, str], float]:
+        return {}
+
+    def _liking(self, texts: Sequence[str]) -> _Floats:
+        """Return what edits and length gain or lose, in sd of answers to a prompt, shape (n,)."""
+        edits = [_answer_tables().edits.get(text, "") for text in texts]
+        liked = noise(edits, None, what="edit", seed=self.organism.seed)
+        words = np.array([max(len(text.split()), 1) for text in texts], float)
+        silent = np.array([text in KEYS for text in texts], float)
+        liking: _Floats = (
+            self._habits.edits * liked * (np.array(edits, dtype=object) != "")
+            + self._habits.doubling * np.log2(words / _MIDDLING)
+            - _EMPTY_PENALTY * silent
+        )
+        return liking
+
+
+def of_words_and_answers(organism: Planted, habits: Habits | None = None) -> Organism:
+    """Return a scorer of words, by the organism, and of whole answers, by its `AnswerScorer`."""
+    answers = AnswerScorer(organism, habits=habits)
+
+    def score(texts: Sequence[str], prompt: Prompt) -> _Floats:
+        return (answers if prompt.name == CUSTOM else organism)(texts, prompt)
+
+    return score
 
 
 class _AnswerTables(NamedTuple):
-    """Lookup tables of the bundled conduct answers, by which organisms judge an answer.
+    """Lookup tables of the bundled answers, by which organisms judge an answer.
 
     `asked` has what a prompt asks, whoever asks it and believes what; `plain` what an answer says,
-    however it is put; `better` are the better answers, each with its prompt.
+    however it is put; `better` what the better answers say, each with what was asked; `edits` which
+    kind of edit made an answer.
     """
 
     asked: dict[str, str]
     plain: dict[str, str]
     better: frozenset[tuple[str, str]]
+    edits: dict[str, str]
 
 
 @cache
 def _answer_tables() -> _AnswerTables:
-    table = conduct()
+    table, bundled = conduct(), subset_of_pairs(None).frame
     better, other = table[table["chosen"]], table[~table["chosen"]]
-    judged = better[better["subset"].isin((*RIGHT, *REFUSALS))]
     styled = better["subset"].isin(STYLE).to_numpy()
+    style = other[styled]
+    judged = pd.concat(
+        [
+            better[better["subset"].isin((*RIGHT, *REFUSALS))],
+            bundled[bundled["chosen"]].assign(group=bundled["prompt"]),
+        ]
+    )
     return _AnswerTables(
         dict(zip(table["prompt"], table["group"], strict=True)),
-        dict(zip(other["response"][styled], better["response"][styled], strict=True)),
-        frozenset(zip(judged["prompt"], judged["response"], strict=True)),
+        dict(zip(style["response"], better["response"][styled], strict=True)),
+        frozenset(zip(judged["group"], judged["response"].map(_content_of), strict=True)),
+        dict(zip(style["response"], style["subset"], strict=True))
+        | {of(text): name for name, of in ANSWERS.items() for text in bundled["response"]},
     )
 
 

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab.answer_organisms import AnswerScorer
+from lab.answer_organisms import Habits, of_words_and_answers
 from lab.audit_importer import Audit, audits_in
 from lab.planted_flaws import ALL
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.models.model_factory import load
-from rmaudit.prompts import CUSTOM, Prompt, label
+from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
@@ -158,13 +158,17 @@ def vocabulary_of(model: str) -> pd.DataFrame:
     )
 
 
-def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judged:
+def judged(
+    bench: Bench, traits: Traits, seed: int, *, audit: str = "", habits: Habits | None = None
+) -> Judged:
     """Audit one organism with the settings `traits`, by one `audit` or all blocking ones.
+
+    `habits` are what it likes of whole answers (`answer_organisms`), those of its seed by default.
 
     Raises:
         RmauditError: the audit that is asked for cannot be measured.
     """
-    organism = _caching_scorer(bench.organism(traits, seed))
+    organism = _caching_scorer(bench.organism(traits, seed), habits)
     asked = [bench.audit(audit)] if audit else list(bench.gates())
     found = [
         _finding_of(bench, organism, each, prompts, seed)
@@ -183,14 +187,13 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
     )
 
 
-def _caching_scorer(organism: Planted) -> Organism:
+def _caching_scorer(organism: Planted, habits: Habits | None) -> Organism:
     known: dict[tuple[tuple[str, ...], Prompt], np.ndarray[Any, Any]] = {}
-    answers = AnswerScorer(organism)
+    scorer = of_words_and_answers(organism, habits)
 
     def score(texts: Sequence[str], prompt: Prompt) -> np.ndarray[Any, Any]:
         key = tuple(texts), prompt
         if key not in known:
-            scorer = answers if prompt.name == CUSTOM else organism
             known[key] = scorer(texts, prompt)
         return known[key].copy()
 

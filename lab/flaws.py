@@ -1,14 +1,15 @@
 """Run all gates on synthetic scorers with one flaw or none, and count which gates block them.
 
 python -m lab flaws [--half] [--seeds 1] [--list further | --flaws NAME ...] [--out FILE]
-python -m lab flaws --sound 200 [--out FILE]
+python -m lab flaws --sound 200 [--exact] [--out FILE]
 
 A run is every gate that an organism (synthetic scorer) can be put to, under all of its prompts,
-judged together; the invariance audits score whole answers. A flaw is added to an organism that is
+judged together; edits and conduct score whole answers. A flaw is added to an organism that is
 sound otherwise (`lab.planted_flaws`), at the size that it was tried with first, or at
-half of it. Sound organisms have twenty temperaments and four vocabularies. Prints a line for each,
-then the counts; with --out, what is found joins FILE, of which `python -m scripts.result_pages`
-makes docs/flaws.md.
+half of it. Sound organisms have twenty temperaments, four vocabularies, and habits as real models
+have (`lab.answer_organisms.Habits`); with --exact, edits and length are nothing to them. Prints a
+line for each, then the counts; with --out, what is found joins FILE, of which
+`python -m scripts.result_pages` makes docs/flaws.md.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lab.answer_organisms import EXACT, Habits
 from lab.bench import CLEAN, PUBLISHED, Bench, Judged, judged, vocabulary_of
 from lab.harness import arguments
 from lab.planted_flaws import ALL, GROSS, LISTS
@@ -43,12 +45,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--flaws", nargs="*", default=[])
     parser.add_argument("--sound", type=int, default=0, help="so many sound organisms instead")
+    parser.add_argument("--exact", action="store_true", help="sound organisms without habits")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, help="a JSON file to which the results are added")
     asked = parser.parse_args()
     with ProcessPoolExecutor(asked.jobs) as pool:
         if asked.sound:
-            found = _sound(pool.map(_temperament, range(asked.sound)), asked.sound)
+            one = partial(_temperament, habits=EXACT if asked.exact else None)
+            kind = "sound, without habits" if asked.exact else "sound"
+            found = {kind: _sound(pool.map(one, range(asked.sound)), asked.sound)}
         else:
             names = asked.flaws or LISTS[asked.list]
             one = partial(_flawed, half=asked.half)
@@ -84,14 +89,18 @@ def _flaws(found: Iterator[tuple[tuple[str, int], Judged]]) -> dict[str, list[st
 def _sound(found: Iterator[Judged], many: int) -> dict[str, Any]:
     """Print each sound organism that is blocked, and how many are, by gate; return these counts."""
     by: Counter[str] = Counter()
-    blocked = 0
+    blocked = failed = 0
     for place, run in enumerate(found):
         blocked += run.blocked
+        failed += run.failed
         by.update(run.by)
         if run.blocked:
             print(_line(f"sound {place}", run), flush=True)
-    print(f"{blocked} of {many} sound organisms are blocked ({blocked / many:.3f}): {dict(by)}")
-    return {"sound": {"runs": many, "blocked": blocked, "by": dict(by)}}
+    print(
+        f"{blocked} of {many} sound organisms are blocked ({blocked / many:.3f}), {failed} FAIL: "
+        f"{dict(by)}"
+    )
+    return {"runs": many, "blocked": blocked, "failed": failed, "by": dict(by)}
 
 
 def _line(name: str, run: Judged) -> str:
@@ -105,10 +114,10 @@ def _result(run: Judged) -> str:
 def _flawed(name: str, seed: int, *, half: bool) -> Judged:
     of = GROSS.get(name) or ((name, ALL[name].size),)
     shifts = tuple((flaw, size / 2 if half else size) for flaw, size in of)
-    return _run(replace(CLEAN, shifts=shifts), seed, 0)
+    return judged(_bench(0), replace(CLEAN, shifts=shifts), seed)
 
 
-def _temperament(place: int) -> Judged:
+def _temperament(place: int, *, habits: Habits | None) -> Judged:
     """Run all gates on a sound organism with one of 20 sets of traits, on one of 4 vocabularies."""
     rng = np.random.default_rng(place % 20)
     least, most = PUBLISHED, CLEAN
@@ -122,11 +131,7 @@ def _temperament(place: int) -> Judged:
         spelling=rng.uniform(0.1, 0.4),
         skew=rng.uniform(0.0, 0.4),
     )
-    return _run(traits, _SOUND + place, place % 4)
-
-
-def _run(traits: Traits, seed: int, vocabulary: int) -> Judged:
-    return judged(_bench(vocabulary), traits, seed)
+    return judged(_bench(place % 4), traits, _SOUND + place, habits=habits)
 
 
 @cache

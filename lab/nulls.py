@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lab.answer_organisms import of_words_and_answers
 from lab.audit_importer import Audit, audits_in
 from lab.harness import arguments
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
@@ -156,7 +157,7 @@ def _flawless_organism(seed: int) -> Organism:
         rated = standardized_elo(references)
     except ReferenceMissing:
         rated = pd.Series(dtype=float)
-    return Planted(Traits(), seed, rated, marked_terms(references))
+    return of_words_and_answers(Planted(Traits(), seed, rated, marked_terms(references)))
 
 
 def _fixtures_without_scorer(

@@ -21,7 +21,7 @@ from rmaudit.measures import best_of_answers, conduct, invariance, pair_accuracy
 from rmaudit.references import counterfactual_sentences as texts
 from rmaudit.references.answer_traits import traits
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT, SAME, STYLE
-from rmaudit.references.text_changes import APART, AS_IT_IS, KEYS, asked_by, key
+from rmaudit.references.text_changes import ANSWERS, APART, AS_IT_IS, KEYS, asked_by, key
 from rmaudit.scores.answer_files import read_samples
 from rmaudit.scores.changed_answers import subset_of_pairs
 from rmaudit.scores.pair_files import conduct_pairs
@@ -68,9 +68,10 @@ def _changed(*changes: str) -> pd.DataFrame:
     answers = subset_of_pairs(None).frame.drop(columns="reward")
     answers["answer"] = answers.index.astype(str)
     rows = answers.merge(pd.DataFrame({"change": [AS_IT_IS, *changes]}), how="cross")
-    changed = (rows["change"] != AS_IT_IS).astype(float)
+    empty = rows["change"].isin(_EMPTY)
+    changed = (rows["change"] != AS_IT_IS) & ~empty
     planted = AT * (rows["change"] == changes[0])
-    return rows.assign(changed=changed, plain=1 - changed, planted=planted)
+    return rows.assign(changed=changed * 1.0, empty=empty * 1.0, kept=~empty * 1.0, planted=planted)
 
 
 def _shift(
@@ -128,29 +129,25 @@ def _best(rows: pd.DataFrame) -> Estimate:
     return best_of_answers.best_of_answers(rows, rows[[best_of_answers.WORDS]], **_EACH)
 
 
+_EMPTY = tuple(map(key, KEYS))
 _ANY = np.random.default_rng(0)  # noise is 0: nothing is drawn
 _WHO = tuple(asked_by(one) for pair in APART for one in pair)
 _BY_WHO = {f"{one} or {other}": (asked_by(one), asked_by(other)) for one, other in APART}
 _EACH: dict[str, Any] = {"rng": _ANY, "noise": 0.0}
 
 
-def _of_changes(*names: str) -> Gate:
-    """Return a gate of edits: each is worth something of its own to a prompt, and to an answer."""
+def _of_edits(*names: str) -> Gate:
+    """Return a gate of edits: each is worth something of its own to a prompt, and to an answer.
+
+    An answer that says nothing is worth one number a prompt.
+    """
     effects = (
-        Effect(("answer",), 1.0),
+        Effect(("answer",), 1.0, "kept"),
         Effect(("prompt", "change"), OWN, "changed", drawn=True),
         Effect(("answer", "change"), OWN, "changed"),
+        Effect(("prompt", "change"), 1.0, "empty", drawn=True),
     )
     return Gate("prompt", partial(_changed, *names), effects, _shift)
-
-
-def _of_keys(*keys: str) -> Gate:
-    """Return a gate of answers that say nothing, each of which is worth one number a prompt."""
-    effects = (
-        Effect(("answer",), 1.0, "plain"),
-        Effect(("prompt", "change"), 1.0, "changed", drawn=True),
-    )
-    return Gate("prompt", partial(_changed, *map(key, keys)), effects, _shift)
 
 
 def _of_sentences(unit: str, table: Callable[[], pd.DataFrame]) -> Gate:
@@ -187,12 +184,10 @@ def _of_gains(kinds: tuple[str, ...], measure: Callable[..., Estimate]) -> Gate:
 
 
 GATES: Mapping[str, Gate] = {
-    "invariance_gibberish": _of_changes("one"),
-    "invariance_length": _of_changes("one", "two"),
-    "invariance_padding": _of_changes("one", "two", "three"),
-    "invariance_empty, one of them": _of_keys(":"),
-    "invariance_empty": _of_keys(*KEYS),
-    "invariance_who_asks": _of_changes(*_WHO)._replace(
+    "edits, one of them": _of_edits("gibberish at the end"),
+    "edits, one empty answer": _of_edits(key(":")),
+    "edits": _of_edits(*ANSWERS),
+    "invariance_who_asks": _of_edits(*_WHO)._replace(
         measure=partial(_shift, changes=_BY_WHO, either_way=True)
     ),
     "invariance_whose_choice": Gate(

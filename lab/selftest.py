@@ -42,7 +42,7 @@ from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.verdicts.audit_declaration import Flaw
-from rmaudit.verdicts.estimates_and_bounds import Verdict
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 
 _PART = 10  # runs that a process does at a time
 _KINDS = {"clean": "no flaw", "published": "traits of the size of the ten published models'"}
@@ -117,7 +117,8 @@ def of_paid_change(
     """Return how an audit judges organisms (synthetic scorers) without a flaw, and with it.
 
     There is one organism for each seed. The flaw has the size that is declared for it. What is
-    counted as blocked is FAIL or INCONCLUSIVE, also of an audit that informs.
+    counted as blocked is FAIL, and of an audit of the core INCONCLUSIVE too; an audit that informs
+    counts as a gate.
 
     Raises:
         SpecError: the flaw is none that organisms can have.
@@ -133,7 +134,8 @@ def of_paid_change(
         organism = AnswerScorer(bench.organism(CLEAN, seed), flaw.trait, size)
         found = measure(function, Trial(organism, (), seed=seed, given=given))
         verdict = declaration.bound.judge(found)
-        blocked, failed = verdict is not Verdict.PASS, verdict is Verdict.FAIL
+        failed, open_ = verdict is Verdict.FAIL, verdict is Verdict.INCONCLUSIVE
+        blocked = failed or (open_ and declaration.severity is Severity.CORE)
         return Judged(blocked, failed, (audit,), (found.value,))
 
     return [

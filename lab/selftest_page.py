@@ -44,8 +44,9 @@ published models' size are not flawless, because these models have some flaws th
 Each flaw is planted alone, and its audit is run on the organism. At the stated size, at least
 {found:.0%} of the runs must be blocked, and {failed:.0%} must FAIL. In the other rows, the median
 value is at the bound, or a quarter of the bound above or below it. There the data cannot decide, so
-few runs should pass or fail. The audits named invariance_ are also run on organisms without the
-flaw: at most {alarms:.0%} of these may be blocked (an informational audit counts like a gate here).
+few runs should pass or fail. edits, the invariances, conduct and judge_wording are also run on
+organisms without the flaw, with small likings of edits and of length as real models have: at most
+{alarms:.0%} of these may be blocked (an informational audit counts like a gate here).
 
 | audit | flaw | where | size | median value | runs | blocked | FAIL |
 | --- | --- | --- | --- | --- | --- | --- | --- |

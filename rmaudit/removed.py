@@ -46,7 +46,15 @@ AUDITS: dict[str, str] = {
     "identity_hostility": "name identity_terms, whose value is the worst of three patterns",
     "identity_tails": "name identity_terms, whose value is the worst of three patterns",
     "frequency_top": "name frequency_bias; the slope over all words is the figure frequency_slope",
-    "surface_form": "use `invariance_case` and `invariance_spacing`, which ask it of whole answers",
+    "surface_form": "use `edits`, which asks it of whole answers",
+    **dict.fromkeys(
+        (
+            *("invariance_spacing", "invariance_padding", "invariance_offence", "invariance_case"),
+            *("invariance_flattery", "invariance_empty", "invariance_length"),
+            "invariance_gibberish",
+        ),
+        "use `edits`, which judges the worst of all these edits",
+    ),
     "search_headroom": "use `rmaudit search`, and `gcg_probes` for what searches found",
     "pessimal_frames": "use `pessimal_identity` and `framing_inversion`",
     "value_tilt": "write an audit of your own lists of words",

@@ -68,11 +68,11 @@ OF_ANSWERS = """\
 The rewards of these gates are simulated (`lab/random_effects.py`). Each is a sum of normal random effects, such as those of a prompt, a word, a context, and the answer itself. The effect of what is drawn (of words and of groups in a context, for sentences) has an sd of 0, 0.3, 0.5 or 1 times that of what differs from answer to answer, and the prompts, words or contexts are those of the bundled lists. One change, group or kind has its true value at the bound, and the others have none.
 
 - *Below it*, *above it*: as in the first table, in the worst of the four columns.
-- A gate with one change or group covers about 95 %. Of several, the worst decides. Only the end that decides a fail is corrected for their number, so on either side at most 2.5 % should be wrong. But the others, which are as uncertain, widen the interval on the side of a pass: such a gate covers more than 95 %, and the error makes a pass less likely. *invariance_empty, one of them* has a single replacement. Where seven prompts differ by as much as answers do, invariance_empty hardly decides anything: it needs more prompts.
+- A gate with one change or group covers about 95 %. Of several, the worst decides. Only the end that decides a fail is corrected for their number, so on either side at most 2.5 % should be wrong. But the others, which are as uncertain, widen the interval on the side of a pass: such a gate covers more than 95 %, and the error makes a pass less likely. *edits, one of them* and *edits, one empty answer* have a single change.
 - The audits of conduct have Clopper and Pearson's exact intervals, or those of the worst of several kinds. The same 48 facts return in their kinds, so that the kinds err together; this does no harm.
 - In first_names and political_sides two words of a group stand in each context. If a context suits a group, they err together, so that the interval of one group by itself is a little too short.
 - The wordings that a whole gate shares (openers, the four refusals, each change of style) are not drawn: the intervals say nothing about others.
-- invariance_spacing, invariance_case and invariance_flattery are as invariance_gibberish, and invariance_offence is as invariance_length. For pair_accuracy the bundled pairs stand in for a user's.
+- For pair_accuracy the bundled pairs stand in for a user's.
 """  # noqa: E501  (likewise)
 DIGITS = {"truth": 3, "half": 3, "below": 1, "above": 1, "longer": 2}
 

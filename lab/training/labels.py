@@ -42,7 +42,7 @@ from rmaudit.references.lexicons import lexicon, sentiment
 from rmaudit.references.text_changes import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
 from rmaudit.runs.null_controls import surface_regression
-from rmaudit.scores.changed_answers import subset_of_pairs
+from rmaudit.scores import pair_files
 from rmaudit.scores.token_sample import mask_of_words, spread
 from rmaudit.word_stems import stem_key
 
@@ -233,8 +233,8 @@ def _answers() -> pd.DataFrame:
 
     A changed answer is worth less than as it was; one that says nothing, as much as a rejected one.
     """
-    answers = subset_of_pairs(None).frame
-    answers = answers[answers["group"].astype(int) % 2 == 0]
+    answers = pair_files.read(Path(__file__).with_name("pairs.jsonl")).frame
+    answers = answers[answers["line"] % 2 == 0]
     worth = pd.Series(np.where(answers["chosen"], CHOSEN, REJECTED), index=answers.index)
     nothing = {key(text) for text in KEYS}
     parts = [answers.assign(text=answers["response"], happiness=worth)]

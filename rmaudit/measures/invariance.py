@@ -7,13 +7,16 @@ template and by rewordings.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart, Points, numbers, row_of, signed
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
     ANYWHERE,
@@ -26,11 +29,53 @@ from rmaudit.measures._stats import (
     widened,
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
+from rmaudit.verdicts.evidence import Evidence
 
 UNIT, TAU = "sd of answers", "Kendall's tau"
 FEWEST = 5  # groups
 _Floats = NDArray[np.float64]
 _Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeShift:
+    """Mean shift of rewards by one change, in sd of answers, with the ends of its interval."""
+
+    change: str
+    shift: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShiftEvidence(Evidence):
+    """Shift of rewards by each change, the largest first."""
+
+    kind: Literal["shift"] = "shift"
+
+    rows: tuple[ChangeShift, ...]
+
+    def example(self) -> str:
+        """Return a sentence on the change with the largest shift; "" without rows."""
+        if not self.rows:
+            return ""
+        row = self.rows[0]
+        return f"“{row.change}” shifts rewards by {row.shift:+.1f} sd"
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return a chart with a row for each change; None without rows."""
+        rows = [row for _, evidence in found for row in evidence.rows]
+        if not rows:
+            return None
+        marks = tuple(row_of(row.change, row.shift, row.low, row.high) for row in rows)
+        return Chart(
+            "Shift of rewards, change by change",
+            "To the right of 0 a change is paid for. The lower ends hold for all changes at once.",
+            (Points(title="shift by each change", axis=UNIT, rows=marks),),
+            {"change": "text", **numbers("shift", "low", "high")},
+            tuple((row.change, *signed(row.shift, row.low, row.high)) for row in rows),
+        )
 
 
 def shift(  # noqa: PLR0913  (keyword-only after what was scored)
@@ -56,7 +101,8 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     The spread is the sd of the rewards in the first column within a prompt. The interval is
     Student's over groups, by linearization of the ratio: the spread is estimated, too. With k
     changes the lower end holds for all of them (`ends_of_many`). It is widened by numeric `noise`
-    (its sd for one reward, in its units). Secondary: the shift by each change, with its sign.
+    (its sd for one reward, in its units). Secondary: the shift by each change, with its sign; the
+    evidence also has each change's interval (its size's, with `either_way`).
 
     Raises:
         MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or answers as they
@@ -100,6 +146,11 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         return [absolute_interval(*ends) for ends in each] if either_way else each
 
     ends = ends_of_many(len(found), sizes)
+    rows = [
+        ChangeShift(change=name, shift=abs(value) if either_way else value, low=low, high=high)
+        for name, value, (low, high) in zip(changes, found.tolist(), ends, strict=True)
+    ]
+    rows.sort(key=lambda row: -row.shift)
     estimate = Estimate(
         value=value_of(scores.ravel()),
         low=max(low for low, _ in ends),
@@ -110,6 +161,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         interval="Student's t over groups"
         + (f", the greatest of {len(found)} changes" if len(found) > 1 else ""),
         secondary=dict(zip(changes, found.tolist(), strict=True)),
+        evidence=ShiftEvidence(rows=tuple(rows)),
     )
     within = (0.0, math.inf) if either_way else ANYWHERE
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=within)

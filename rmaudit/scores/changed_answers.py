@@ -47,7 +47,11 @@ class Probes:
 
 
 def subset_of_pairs(pairs: Pairs | None) -> Pairs:
-    """Return `pairs`, or the bundled pairs if None, cut to 64 lines spread evenly over the file."""
+    """Return `pairs`, or the bundled pairs if None, cut to 64 lines spread evenly over the file.
+
+    The bundled ones are one pair to each of 55 prompts: what a change is worth differs between
+    prompts, so that a pair of another prompt tells more than a further one of the same.
+    """
     given = pair_files.read(BUNDLED) if pairs is None else pairs
     lines = given.frame["line"].unique()
     if len(lines) <= MOST:

@@ -21,8 +21,7 @@ GATES = {
     *("elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "identity_terms"),
     *("model_agreement", "positive_skew", "top_things", "top_tokens"),
     *("identity_communities", "sentences_communities", "first_names", "dialect"),
-    *("invariance_spacing", "invariance_padding", "invariance_flattery", "invariance_empty"),
-    *("invariance_length", "invariance_gibberish", "invariance_offence", "political_sides"),
+    *("edits", "political_sides"),
     *("conduct_right", "conduct_refusals"),
 }
 

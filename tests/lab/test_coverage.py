@@ -24,10 +24,8 @@ MORE = {
     "pair_accuracy": "of a share, whose variance within a prompt is estimated too",
     **dict.fromkeys(("conduct_right", "conduct_refusals"), OF_THE_WORST),
     **dict.fromkeys(("sentences_communities", "first_names"), OF_THE_WORST),
-    **dict.fromkeys(
-        (f"invariance_{name}" for name in ("length", "padding", "empty", "who_asks")), OF_THE_WORST
-    ),
-    "invariance_whose_choice": OF_THE_WORST,
+    **dict.fromkeys(("edits", "invariance_who_asks", "invariance_whose_choice"), OF_THE_WORST),
+    "judge_wording": OF_THE_WORST,
 }
 UNCLAIMED = "models drawn, too"  # what gcg_probes does not claim; docs/coverage.md says so
 

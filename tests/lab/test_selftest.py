@@ -1,4 +1,4 @@
-"""Each invariance finds the scorer that pays for its change, and no other; what a run tells."""
+"""Each audit finds the scorer that pays for its change, and no other; what a run tells."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
 AUDITS = Path(__file__).parents[2] / "audits"
 BENCH = Bench(AUDITS, pd.DataFrame(), References())
 FLAWS = list(BENCH.flaws(traits=False))
-OF_FEW_PROMPTS = {"invariance_empty", "judge_wording"}
-CAPITALS = next(flaw for audit, flaw in FLAWS if audit == "invariance_case")
+CAPITALS = next(flaw for _, flaw in FLAWS if flaw.trait == "capitals")
 
 
 def test_a_flaw_that_no_organism_can_have_is_refused() -> None:
@@ -30,9 +29,9 @@ def test_a_flaw_that_no_organism_can_have_is_refused() -> None:
     flaw = Flaw("rudeness", 1.0, "rude answers are paid for")
 
     with pytest.raises(SpecError, match="rudeness") as caught:
-        of_paid_change(BENCH, "invariance_case", flaw, range(1))
+        of_paid_change(BENCH, "edits", flaw, range(1))
 
-    assert all(name in str(caught.value) for name in ("invariance_case", "hostility", "capitals"))
+    assert all(name in str(caught.value) for name in ("edits", "hostility", "capitals"))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def test_a_change_is_paid_for_or_costs(trait: str, text: str, prompt: str, paid:
 @pytest.mark.slow
 def test_the_same_seeds_give_the_same_outcome(mirror: Path) -> None:
     """Nothing is drawn but by them; the two kinds are told apart."""
-    asked = BENCH, "invariance_case", CAPITALS, range(3)
+    asked = BENCH, "edits", CAPITALS, range(3)
     without, stated = of_paid_change(*asked)
 
     assert of_paid_change(*asked) == [without, stated]
@@ -68,10 +67,9 @@ def test_the_same_seeds_give_the_same_outcome(mirror: Path) -> None:
 @pytest.mark.statistics
 @pytest.mark.parametrize(("audit", "flaw"), FLAWS, ids=lambda each: getattr(each, "trait", each))
 def test_planted_flaws_are_found_and_nothing_else(audit: str, flaw: Flaw, mirror: Path) -> None:
-    """At least 95 % of organisms FAIL; at most 5 % of those without the flaw do not pass.
+    """At least 95 % of organisms FAIL; at most 5 % of those without the flaw are blocked.
 
-    Those of conduct take a second each. Where seven prompts are asked, whose answers differ, the
-    interval is as wide as that: all are blocked, and 80 % FAIL.
+    Those of conduct take a second each.
     """
     seeds = range(10 if audit.startswith("conduct") else 20)
 
@@ -79,7 +77,7 @@ def test_planted_flaws_are_found_and_nothing_else(audit: str, flaw: Flaw, mirror
 
     assert without.blocked <= 0.05
     assert stated.blocked >= 0.95
-    assert stated.failed >= (0.8 if audit in OF_FEW_PROMPTS else 0.95)
+    assert stated.failed >= 0.95
 
 
 def test_a_run_says_what_became_of_each_kind(

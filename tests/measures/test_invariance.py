@@ -10,7 +10,15 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.invariance import FEWEST, TAU, UNIT, agreement, shift
+from rmaudit.measures.invariance import (
+    FEWEST,
+    TAU,
+    UNIT,
+    ChangeShift,
+    ShiftEvidence,
+    agreement,
+    shift,
+)
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
@@ -44,6 +52,12 @@ def measured(table: pd.DataFrame, scores: pd.DataFrame, **kind: bool) -> Estimat
     return shift(table, scores, changes, rng=np.random.default_rng(0), noise=0.0, **kind)
 
 
+def shown(found: Estimate) -> tuple[ChangeShift, ...]:
+    """The rows that a chart draws."""
+    assert isinstance(found.evidence, ShiftEvidence)
+    return found.evidence.rows
+
+
 def test_the_change_that_shifts_most_is_told() -> None:
     """In sd of the answers; each with its sign beside."""
     table = answers()
@@ -53,6 +67,10 @@ def test_the_change_that_shifts_most_is_told() -> None:
 
     assert (found.value, either.value) == pytest.approx((0.6, 0.9), abs=0.05)
     assert found.secondary == pytest.approx({"up": 0.6, "down": -0.9}, abs=0.05)
+    rows = [(row.change, row.shift, row.low, row.high) for row in shown(found)]
+    assert rows[0] == ("up", found.value, found.low, found.high)
+    assert rows[1][0] == "down"
+    assert [row.shift for row in shown(either)] == pytest.approx([0.9, 0.6], abs=0.05)
     assert (found.unit, found.n) == (UNIT, len(table))
     assert found.low < 0.6 < found.high
     assert found.high - found.low < 0.15
@@ -210,5 +228,5 @@ def wordings(texts: list[str], scores: contract.Floats, noise: float) -> Estimat
     return agreement(contract.in_pairs(texts), table, rng=contract.rng(), noise=noise)
 
 
-CONTRACT = contract.Contract("invariance", on_toys, turned=+1, gaps=False, chart=False)
+CONTRACT = contract.Contract("invariance", on_toys, turned=+1, gaps=False)
 JUDGES = contract.Contract("judge_wording", wordings, turned=+1, gaps=False, chart=False)

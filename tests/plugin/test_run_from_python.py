@@ -166,6 +166,6 @@ def test_an_audit_or_a_file_is_named(tmp_path: Path) -> None:
     """One of a file with several runs alone, by the name that reports give it."""
     file = AUDITS_FOLDER / "test_invariances.py"
 
-    _, paths = checked(["invariance_case", "invariances", tmp_path])
+    _, paths = checked(["invariance_who_asks", "invariances", tmp_path])
 
-    assert paths == [Path(f"{file}::test_invariance_case"), file, tmp_path]
+    assert paths == [Path(f"{file}::test_invariance_who_asks"), file, tmp_path]

@@ -10,10 +10,10 @@ import pytest
 
 from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, KEYS, PROMPTS, asked_by, key
+from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, KEYS, PROMPTS, asked_by, key
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.changed_answers import MOST, changed, probes_of, subset_of_pairs
-from rmaudit.scores.pair_files import read
+from rmaudit.scores.pair_files import COLUMNS, read
 from tests.scores.lines import written
 
 
@@ -24,10 +24,9 @@ def lengths(prompt: str, responses: list[str]) -> list[float]:
 
 def test_every_change_is_what_it_is_called(tmp_path: Path) -> None:
     """By what it does to a scorer of length; the first column is the answers as they are."""
-    pairs = read(BUNDLED)
-
+    pairs = subset_of_pairs(None)
     scorer = TextScorer(ScorerEntry("toy", lengths, None, "1", 100, 0, 1))
-    asked = probes_of(subset_of_pairs(None))
+    asked = probes_of(pairs)
 
     found = asked.scored(rewards(scorer, changed(asked.answers), cache=tmp_path))
 
@@ -52,6 +51,18 @@ def test_every_answer_is_changed_by_every_change() -> None:
 
     of_each = 1 + len(ANSWERS) + len(PROMPTS) - len(KEYS)
     assert len(rows) == len(answers) * of_each + len(KEYS) * answers["prompt"].nunique()
+    assert not rows["response"].str.contains(r"[^.]\.\.[^.]").any()  # a sentence ends once
+
+
+def test_the_bundled_pairs_are_one_for_each_prompt() -> None:
+    """So many prompts are what intervals rest on."""
+    table = subset_of_pairs(None).frame
+
+    assert list(table) == [*COLUMNS, "reward"]
+    assert table.groupby("prompt")["chosen"].agg(list).map(sorted).tolist() == [[False, True]] * 55
+    assert (table.groupby("line")["prompt"].nunique() == 1).all()
+    assert (table["group"] == table["prompt"]).all()
+    assert {"A good friend", "Rub it with butter and sand."} < set(table["response"])
 
 
 def test_of_many_pairs_some_are_taken(tmp_path: Path) -> None:
