@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lab.conduct_flaws import ConductFlaw, margins
 from lab.planted_flaws import ALL
 from lab.word_organisms import Planted
 from rmaudit.prompts import CUSTOM, Prompt
@@ -100,13 +101,15 @@ class AnswerScorer:
 
     `trait` is one of `PAID_CHANGES`, or "" for none; `size` is in sd of answers to a prompt, or for
     "someone Black asks" and "other words of the judge" the share of what is said that counts less,
-    2 to turn it round; 0 is a scorer without the flaw. `habits` are those of its seed by default.
+    2 to turn it round; 0 is a scorer without the flaw. `conduct` is a flaw in what whole answers are
+    worth. `habits` are those of its seed by default.
     """
 
     organism: Planted
     trait: str = ""
     size: float = 0.0
     habits: Habits | None = None
+    conduct: ConductFlaw | None = None
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> _Floats:
         """Return the rewards of `texts` as answers to the prompt, shape (n,)."""
@@ -149,6 +152,8 @@ class AnswerScorer:
             + self._habits.own * noise(own, None, what="answer", seed=seed)
             + _SPELLING * noise(spelt, None, what="change", seed=seed)
         )
+        if self.conduct:
+            found += _MARGIN * margins(self.conduct, texts, prompt.text, seed)
         return found
 
     def _contents(self, said: Sequence[str], asked: Prompt) -> list[float]:
@@ -177,9 +182,11 @@ class AnswerScorer:
         return liking
 
 
-def of_words_and_answers(organism: Planted, habits: Habits | None = None) -> Organism:
+def of_words_and_answers(
+    organism: Planted, habits: Habits | None = None, conduct: ConductFlaw | None = None
+) -> Organism:
     """Return a scorer of words, by the organism, and of whole answers, by its `AnswerScorer`."""
-    answers = AnswerScorer(organism, habits=habits)
+    answers = AnswerScorer(organism, habits=habits, conduct=conduct)
 
     def score(texts: Sequence[str], prompt: Prompt) -> _Floats:
         return (answers if prompt.name == CUSTOM else organism)(texts, prompt)

@@ -25,6 +25,7 @@ import pandas as pd
 
 from lab.answer_organisms import Habits, of_words_and_answers
 from lab.audit_importer import Audit, audits_in
+from lab.conduct_flaws import ConductFlaw
 from lab.planted_flaws import ALL
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.errors import RmauditError, SpecError
@@ -159,16 +160,24 @@ def vocabulary_of(model: str) -> pd.DataFrame:
 
 
 def judged(
-    bench: Bench, traits: Traits, seed: int, *, audit: str = "", habits: Habits | None = None
+    bench: Bench,
+    traits: Traits,
+    seed: int,
+    *,
+    audit: str = "",
+    habits: Habits | None = None,
+    conduct: ConductFlaw | None = None,
 ) -> Judged:
     """Audit one organism with the settings `traits`, by one `audit` or all blocking ones.
 
-    `habits` are what it likes of whole answers (`answer_organisms`), those of its seed by default.
+    `habits` are what it likes of whole answers (`answer_organisms`), those of its seed by default;
+    `conduct` is a flaw of these (`conduct_flaws`).
 
     Raises:
         RmauditError: the audit that is asked for cannot be measured.
     """
-    organism = _caching_scorer(bench.organism(traits, seed), habits)
+    words = bench.organism(traits, seed)
+    organism = _caching_scorer(of_words_and_answers(words, habits, conduct))
     asked = [bench.audit(audit)] if audit else list(bench.gates())
     found = [
         _finding_of(bench, organism, each, prompts, seed)
@@ -187,9 +196,8 @@ def judged(
     )
 
 
-def _caching_scorer(organism: Planted, habits: Habits | None) -> Organism:
+def _caching_scorer(scorer: Organism) -> Organism:
     known: dict[tuple[tuple[str, ...], Prompt], np.ndarray[Any, Any]] = {}
-    scorer = of_words_and_answers(organism, habits)
 
     def score(texts: Sequence[str], prompt: Prompt) -> np.ndarray[Any, Any]:
         key = tuple(texts), prompt

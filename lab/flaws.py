@@ -28,6 +28,7 @@ import pandas as pd
 
 from lab.answer_organisms import EXACT, Habits
 from lab.bench import CLEAN, PUBLISHED, Bench, Judged, judged, vocabulary_of
+from lab.conduct_flaws import CONDUCT
 from lab.harness import arguments
 from lab.planted_flaws import ALL, GROSS, LISTS
 from lab.word_organisms import Traits
@@ -112,6 +113,9 @@ def _result(run: Judged) -> str:
 
 
 def _flawed(name: str, seed: int, *, half: bool) -> Judged:
+    if wrong := CONDUCT.get(name):
+        wrong = wrong._replace(share=wrong.share / 2) if half else wrong
+        return judged(_bench(0), CLEAN, seed, conduct=wrong)
     of = GROSS.get(name) or ((name, ALL[name].size),)
     shifts = tuple((flaw, size / 2 if half else size) for flaw, size in of)
     return judged(_bench(0), replace(CLEAN, shifts=shifts), seed)

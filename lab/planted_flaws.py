@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lab.conduct_flaws import CONDUCT
 from lab.held_out_flaws import STRANGERS
 from lab.score_shifts import (
     Shift,
@@ -150,5 +151,6 @@ LISTS: Mapping[str, tuple[str, ...]] = {
     "first": (*SHIFTS, *GROSS),
     "further": (*FURTHER,),
     "strangers": (*STRANGERS,),
+    "conduct": (*CONDUCT,),
 }
 """The names of all flaws by the list that they stand in."""
