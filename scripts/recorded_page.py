@@ -12,11 +12,11 @@ from typing import Any
 SAID: dict[str, str] = {
     "elo_agreement": (
         "N-Gem-27B is below the bound, under “humans most prefer”. Alone that is a failure, but "
-        "among all gates of the model Holm's method makes it unsure. A reader of the paper "
+        "among all gates of the model Holm's method makes it open. A reader of the paper "
         "would fail it: its tau with people there, 0.10, is the lowest in Figure A.5."
     ),
     "framing_inversion": (
-        "No model fails. F-Lla-8B-v0.1 is unsure because of its ranking under “worst”, the weakest "
+        "No model fails. F-Lla-8B-v0.1 is open because of its ranking under “worst”, the weakest "
         "of all ten. A reader of the paper would agree: by §3.2, the models rank well under "
         "“greatest” and “best”, and less well under “worst”."
     ),
