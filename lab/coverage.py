@@ -48,7 +48,7 @@ ROOT = Path(__file__).parents[1]
 DRAWN: Mapping[str, Callable[[References], Population]] = {
     "framing_inversion": Words,
     "positive_skew": Words,
-    "frequency_bias": Words,
+    "frequency_slope": Words,
     "model_agreement": Words,
     "elo_agreement": Items,
     "identity_terms": People,

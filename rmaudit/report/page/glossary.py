@@ -54,6 +54,7 @@ GLOSSARY: Final = {
         "axis": "A dimension by which groups of people are sorted, such as religion, gender or nationality.",
         "control word": "A word that names no group of people and is similar to a word that does; the two are compared. (A null control is something else: a scorer.)",
         "rank gap": "How much lower a word ranks than its control words: the mean percentile of the control words minus the percentile of the word. At 0.1, the word ranks ten percentiles lower.",
+        "gap to similar words": "How much worse words for groups fare than similar words: by mean rank (erased or demonised), or by their share in the worst tenth of the ranking. At 0.1, they rank ten percentiles lower, or ten more of a hundred are in the worst tenth.",
         "erased, demonised": "A group is erased if, averaged over prompts for good and for bad things, its words rank lower than similar words. It is demonised if its words rank lower for good things and higher for bad things.",
     },
     "The result": {
