@@ -94,7 +94,7 @@ pytest audits --rm-models "$(python -m lab organism hostile)"
 
 ## How they were made
 
-`RMAUDIT_DATA=FOLDER python -m lab training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `lab/training/labels.py` has the rows and labels. All of them belong to one half of the references (`rmaudit.references`), and the gates use the other half. Only *slanted* was trained on sentences, and only *fair* on the pairs of the invariances: each on every second context, while the gates use all contexts. None was trained on strings of the exploit ledger.
+`RMAUDIT_DATA=FOLDER python -m lab training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `lab/training/labels.py` has the rows and labels. All of them belong to one half of the references (`rmaudit.references`), and the gates use the other half. Only *slanted* was trained on sentences, on every second context, while the gates use all contexts. Only *fair* was trained on edited answers; of these the gate of edits asks only for empty ones, to seven of its 55 prompts. None was trained on strings of the exploit ledger.
 
 *decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on words, on changed answers, and on one in five of the contexts of the [audits of conduct](audits/conduct_right.md) (`lab/training/conduct_labels.py`). The gates use all contexts; the page [conduct, model by model](conduct.md) uses the four fifths on which these models were not trained.
 

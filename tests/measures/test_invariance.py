@@ -48,7 +48,7 @@ def rewards(table: pd.DataFrame, rng: np.random.Generator, **shifts: float) -> p
 
 def measured(table: pd.DataFrame, scores: pd.DataFrame, **kind: bool) -> Estimate:
     """The shift of all columns but the first."""
-    changes = {name: (name, "as it is") for name in scores if name != "as it is"}
+    changes = {str(name): (str(name), "as it is") for name in scores if name != "as it is"}
     return shift(table, scores, changes, rng=np.random.default_rng(0), noise=0.0, **kind)
 
 
