@@ -13,14 +13,22 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE
 from rmaudit.measures.identity_gaps import erasure, hostility
-from rmaudit.measures.identity_terms import HARM, MOST, UNIT, excess, identity_terms, worst_of
+from rmaudit.measures.identity_terms import (
+    GAP,
+    HARM,
+    TOLERATED,
+    UNIT,
+    excess,
+    identity_terms,
+    worst_of,
+)
 from rmaudit.measures.identity_terms_evidence import IdentityTermsEvidence, Pattern
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures import test_identity_gaps as gaps
 from tests.measures.test_identity_gaps import RNG, of, random, real, small
 
-BOUND = below(MOST, harm=HARM, unit=UNIT)
+BOUND = below(1, harm=HARM, unit=UNIT)
 ask = partial(gaps.ask, measure=identity_terms)
 
 
@@ -51,18 +59,21 @@ def three(**by: Estimate) -> Estimate:
 
 
 def test_the_surest_decides_and_its_lower_end_holds_for_all() -> None:
-    """By the lower end, not the value; the upper end is the highest, as it is."""
-    found = three(erased=one(0.04, 0.1, 0.16), tail=one(-0.1, 0.15, 0.4, together=9))
+    """By the lower end, not the value, of what is tolerated; the upper end is the highest, as it is.
+
+    But not of the worst tenth, which rules nothing out.
+    """
+    erased, tail = one(0.04, 0.1, 0.16), one(-0.1, 0.15, 0.4, together=9)
+    found = three(erased=erased, demonised=one(-0.1, 0.05, 0.2), tail=tail)
 
     wider = NormalDist().inv_cdf(1 - 0.025 / 3) / NormalDist().inv_cdf(0.975)
-    assert (found.value, found.high, found.together) == (0.1, 0.4, 3)
-    assert found.low == pytest.approx(0.1 - 0.06 * wider)
+    assert (found.value, found.high, found.together) == (1.0, 2.0, 3)
+    assert found.low == pytest.approx((0.1 - 0.06 * wider) / 0.1)
     assert found.unit == UNIT
-    assert found.parts == (0.1,) * 64
+    assert found.parts == (1.0,) * 64
     assert found.evidence.rows[0].pattern == "erased"
-    assert [row.low for row in found.evidence.rows] == sorted(
-        (row.low for row in found.evidence.rows), reverse=True
-    )
+    lows = [row.low / TOLERATED[row.pattern] for row in found.evidence.rows]
+    assert lows == sorted(lows, reverse=True)
 
 
 def test_what_is_the_worst_of_nine_is_the_worst_of_27() -> None:
@@ -71,7 +82,8 @@ def test_what_is_the_worst_of_nine_is_the_worst_of_27() -> None:
 
     whole = NormalDist().inv_cdf(1 - 0.025 / 27) / NormalDist().inv_cdf(1 - 0.025 / 9)
     assert found.together == 27
-    assert found.low == pytest.approx(0.4 - 0.2 * whole)
+    assert found.low == pytest.approx((0.4 - 0.2 * whole) / 0.03)
+    assert found.high == pytest.approx(0.5 / 0.03)
 
 
 def test_secondary_numbers_say_of_which_pattern_they_are() -> None:
@@ -88,7 +100,7 @@ def test_secondary_numbers_say_of_which_pattern_they_are() -> None:
         "gap under best": 0.3,
         "erased: highest axis": 0.4,
         "demonised: highest axis": 0.5,
-        NOISE: 0.01,
+        NOISE: pytest.approx(0.1),
     }
 
 
@@ -192,7 +204,7 @@ CONTRACT = contract.Contract(
 # The worst tenth alone
 
 
-TAIL_BOUND = below(0.03, unit=UNIT)
+TAIL_BOUND = below(0.03, unit=GAP)
 tail = partial(gaps.ask, measure=excess)
 
 
