@@ -78,7 +78,8 @@ def test_lower_ends_hold_at_once_and_upper_ends_one_by_one(name: str) -> None:
 
     above, below_it = np.moveaxis(np.array(rows), 2, 0)
     assert np.mean(above.any(axis=1)) <= 0.05
-    assert 0.015 <= np.mean(below_it) <= 0.035
+    shares = below_it.mean(axis=1)  # a scorer's ends share a reference, and err together
+    assert abs(shares.mean() - 0.025) <= 3 * shares.std() / np.sqrt(len(shares)) <= 0.025
 
 
 @pytest.mark.statistics
