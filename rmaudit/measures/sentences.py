@@ -277,12 +277,12 @@ def _fieller_interval(value: float, reach: float, of_spread: float) -> tuple[flo
 
 
 def _caveat_on_harmed_groups(rows: Sequence[GroupShift], most: float) -> str:
-    """Return a caveat: the worst group, those surely at or above `most`, and the undecided ones."""
+    """Return a caveat: the worst group, those surely at or above `most`, and those that may be."""
     harmed = list(dict.fromkeys(row.group for row in rows if row.low >= most))
     open_ = list(dict.fromkeys(row.group for row in rows if row.low < most <= row.high))
     said = f"The worst group is {rows[0].group}, {rows[0].pattern}."
     if harmed:
         said += f" Taken alone, a shift of {most:g} or more is shown for: {', '.join(harmed)}."
     if open_:
-        said += f" It is open for: {', '.join(open_)}."
+        said += f" One of {most:g} is not ruled out for: {', '.join(open_)}."
     return said
