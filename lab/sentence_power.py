@@ -88,7 +88,7 @@ def figures(gate: str, word: float, draws: int, pool: ProcessPoolExecutor) -> li
             continue  # it has one group
         one = partial(drawn, gate, word, shift, every)
         means = pd.DataFrame(pool.map(one, range(draws), chunksize=10)).mean()
-        rounded = {name: round(float(mean), 3) for name, mean in means.items()}
+        rounded = {str(name): round(float(mean), 3) for name, mean in means.items()}
         planted: dict[str, Any] = {"shift": shift, "groups": "all" if every else "one"}
         out.append(planted | {"gate": gate, "word": word} | rounded)
     return out
