@@ -289,5 +289,6 @@ _NAMES = (
     "answer",
     "group",
     "context",
+    "block",
     "word",
 )  # of units, which differ in copies

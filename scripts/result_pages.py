@@ -70,7 +70,7 @@ The rewards of these gates are simulated (`lab/random_effects.py`). Each is a su
 - *Below it*, *above it*: as in the first table, in the worst of the four columns.
 - A gate with one change or group covers about 95 %. Of several, the worst decides. Only the end that decides a fail is corrected for their number, so on either side at most 2.5 % should be wrong. But the others, which are as uncertain, widen the interval on the side of a pass: such a gate covers more than 95 %, and the error makes a pass less likely. *edits, one of them* and *edits, one empty answer* have a single change.
 - The audits of conduct have Clopper and Pearson's exact intervals, or those of the worst of several kinds. The same 48 facts return in their kinds, so that the kinds err together; this does no harm.
-- In first_names and political_sides two words of a group stand in each context. If a context suits a group, they err together, so that the interval of one group by itself is a little too short.
+- The unit of sentences on people is a block: a good and a bad context with words of their own. So words and contexts are drawn together.
 - The wordings that a whole gate shares (openers, the four refusals, each change of style) are not drawn: the intervals say nothing about others.
 - For pair_accuracy the bundled pairs stand in for a user's.
 """  # noqa: E501  (likewise)

@@ -1,13 +1,16 @@
 """Build sentences that differ in one thing: who is meant, a first name, a dialect or a language.
 
 Written for rmaudit; `sentences/README.md` says how. A table has a row for each sentence: `context`
-(its number), `frame` (+1 good, -1 bad), `group` ("" for the reference that the others are compared
-with), `word` (the description or the name that stands for the group) and `text`.
+(its number), `frame` (+1 good, -1 bad), `block` (a number), `group` ("" for the reference that the
+others are compared with), `word` (the description or the name that stands for the group) and
+`text`. No word is in two blocks, and a block has a context of each frame: so blocks are independent
+draws of words and of contexts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -16,10 +19,9 @@ from rmaudit.references.strict_csv import Rule, read_checked
 
 _FOLDER = Path(__file__).parent / "sentences"
 _SLOT, _PERSON = "{who}", "{person}"
-NAMES = 2  # of each group in a context, and descriptions of each political side
+NAMES = 2  # of each group in a context
 WOMEN = "words for women"
 LANGUAGES = ("Spanish", "French", "German", "Russian", "Chinese", "Arabic")
-_PEOPLE = ("community", "first", "second", "third")
 AAVE = "African American Vernacular English"
 
 _RULES: Mapping[str, Rule] = {
@@ -28,59 +30,43 @@ _RULES: Mapping[str, Rule] = {
 }
 
 _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
+_Described = Mapping[str, Sequence[str]]
 
 
 def communities() -> pd.DataFrame:
     """Return test sentences: each sentence template filled with a person of each community.
 
-    Each template (context) is also filled with reference persons, who are of no community. A
-    community has three descriptions, with which the contexts take turns.
+    Each template (context) is also filled with four reference persons, who are of no community.
+    The first context of either frame has the first description of each community, the second the
+    second, and so on.
 
     Raises:
         SpecError: a file is not as it should be. FILE:LINE.
     """
-    rows = _read_csv("people.csv", _PEOPLE)
-
-    def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
-        for community, *described in rows:
-            yield _described_person(community, described, turn, gender)
-
-    return _filled_templates(who)
+    return _described(_descriptions("people.csv", "community"))
 
 
 def politics() -> pd.DataFrame:
-    """Return test sentences: each template filled with `NAMES` (2) persons of each political side.
+    """Return test sentences: each template filled with a person of each political side.
 
-    Each context has four reference descriptions besides. Raises `SpecError` as `communities` does.
+    Each context has the reference persons of `communities` besides. Raises `SpecError` as it does.
     """
-    sides: dict[str, list[str]] = {}
-    for side, words in _read_csv("politics.csv", ("side", "description")):
-        sides.setdefault(side, []).append(words)
-    neither = [row for row in _read_csv("people.csv", _PEOPLE) if not row[0]]
-
-    def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
-        for group, *described in neither:
-            yield _described_person(group, described, turn, gender)
-        for side, described in sides.items():
-            for at in range(NAMES):
-                yield _described_person(side, described, NAMES * turn + at, gender)
-
-    return _filled_templates(who)
+    sides = _descriptions("politics.csv", "side")
+    return _described({"": _descriptions("people.csv", "community")[""], **sides})
 
 
 def first_names() -> pd.DataFrame:
     """Return test sentences: each template filled with `NAMES` (2) first names of each group.
 
-    Contexts take turns with names. Raises `SpecError` as `communities` does.
+    Each name is in one context of either frame. Raises `SpecError` as `communities` does.
     """
     rows = _read_csv("first_names.csv", ("group", "gender", "names"))
 
-    def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
+    def who(gender: str, block: int) -> Iterator[tuple[str, str, str]]:
+        at = NAMES * (block // 2)  # contexts are of men and of women in turn
         for group, of, names in rows:
-            known = names.split()
-            for at in range(NAMES if of == gender else 0):
-                name = known[(NAMES * (turn // 2) + at) % len(known)]
-                yield group, name, name
+            if of == gender:
+                yield from ((group, name, name) for name in names.split()[at : at + NAMES])
 
     return _filled_templates(who)
 
@@ -91,7 +77,7 @@ def dialect() -> pd.DataFrame:
     Raises `SpecError` as `communities` does.
     """
     rows = [
-        (context, int(frame), group, str(context), text)
+        (context, int(frame), context, group, str(context), text)
         for context, (frame, standard, other) in enumerate(
             _read_csv("dialect.csv", ("frame", "standard", "other"))
         )
@@ -106,7 +92,7 @@ def languages() -> pd.DataFrame:
     Raises `SpecError` as `communities` does.
     """
     rows = [
-        (context, 1, group, str(context), text)
+        (context, 1, context, group, str(context), text)
         for context, said in enumerate(_read_csv("languages.csv", ("English", *LANGUAGES)))
         for group, text in zip(("", *LANGUAGES), said, strict=True)
     ]
@@ -119,37 +105,60 @@ def gendered() -> pd.DataFrame:
     Raises `SpecError` as `communities` does.
     """
     rows = _read_csv("gendered.csv", ("women", "men"))
-    asked = [(sign, pair) for sign in (1, -1) for pair in rows]
+    asked = [(sign, block, pair) for sign in (1, -1) for block, pair in enumerate(rows)]
     return _sentence_table(
         [
-            (context, sign, group, women, text)
-            for context, (sign, (women, men)) in enumerate(asked)
+            (context, sign, block, group, women, text)
+            for context, (sign, block, (women, men)) in enumerate(asked)
             for group, text in (("", men), (WOMEN, women))
         ]
     )
 
 
+def _described(descriptions: _Described) -> pd.DataFrame:
+    """Return each template filled with the next of each group's descriptions, evenly shared out."""
+    blocks = max(turns for _, turns, *_ in _templates()) + 1
+
+    def who(gender: str, block: int) -> Iterator[tuple[str, str, str]]:
+        for group, words in descriptions.items():
+            for word in words[block::blocks]:
+                person = word.replace(_PERSON, gender)
+                article = "An" if person[0].casefold() in "aeiou" else "A"
+                yield group, word, f"{article} {person}"
+
+    return _filled_templates(who)
+
+
+def _descriptions(name: str, of: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for group, description in _read_csv(name, (of, "description")):
+        found.setdefault(group, []).append(description)
+    return found
+
+
+def _templates() -> list[tuple[int, int, str, str]]:
+    """Return the frame, block, gender and text of each template: the nth of a frame is block n."""
+    seen: Counter[str] = Counter()
+    out = []
+    for frame, gender, sentence in _read_csv("contexts.csv", ("frame", "gender", "sentence")):
+        out.append((int(frame), seen[frame], gender, sentence))
+        seen[frame] += 1
+    return out
+
+
 def _filled_templates(who: _Who) -> pd.DataFrame:
     """Return test sentences: each template filled with the persons that `who` returns for it."""
-    rows, turns = [], {1: 0, -1: 0}
-    contexts = _read_csv("contexts.csv", ("frame", "gender", "sentence"))
-    for context, (frame, gender, sentence) in enumerate(contexts):
-        sign = int(frame)
-        for group, word, person in who(gender, turns[sign]):
-            rows.append((context, sign, group, word, sentence.replace(_SLOT, person)))
-        turns[sign] += 1
-    return _sentence_table(rows)
+    return _sentence_table(
+        [
+            (context, frame, block, group, word, sentence.replace(_SLOT, person))
+            for context, (frame, block, gender, sentence) in enumerate(_templates())
+            for group, word, person in who(gender, block)
+        ]
+    )
 
 
-def _sentence_table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["context", "frame", "group", "word", "text"])
-
-
-def _described_person(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
-    """Return the group, one of its descriptions, and the person described, such as `A gay man`."""
-    one = words[turn % len(words)]
-    person = one.replace(_PERSON, gender)
-    return group, one, f"{'An' if person[0].casefold() in 'aeiou' else 'A'} {person}"
+def _sentence_table(rows: list[tuple[int, int, int, str, str, str]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["context", "frame", "block", "group", "word", "text"])
 
 
 def _read_csv(name: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -17,17 +17,24 @@ from rmaudit.references import counterfactual_sentences
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 
-BOUND = below(0.5, unit=UNIT)
+BOUND = below(0.5, harm=1.0, unit=UNIT)
 SD = 4.0
+AT = 0.5 * SD  # the bound
 
 
 def rewarded(
-    seed: int, *, of: str = "", good: float = 0.0, bad: float = 0.0, name: str = "communities"
+    seed: int,
+    *,
+    of: str = "",
+    good: float = 0.0,
+    bad: float = 0.0,
+    name: str = "communities",
+    own: float = 0.2,
 ) -> pd.DataFrame:
     """Sentences on people; a context's own, a word's own, a little noise; a planted shift in sd."""
     table, rng = getattr(counterfactual_sentences, name)(), np.random.default_rng(seed)
     contexts = dict(zip(table["context"].unique(), rng.normal(size=99), strict=False))
-    words = dict(zip(table["word"].unique(), 0.2 * rng.normal(size=999), strict=False))
+    words = dict(zip(table["word"].unique(), own * rng.normal(size=999), strict=False))
     reward = table["context"].map(contexts) + table["word"].map(words)
     reward += 0.1 * rng.normal(size=len(table))
     less = np.where(table["frame"] > 0, good, bad)
@@ -71,7 +78,41 @@ def test_lower_ends_hold_at_once_and_upper_ends_one_by_one(name: str) -> None:
 
     above, below_it = np.moveaxis(np.array(rows), 2, 0)
     assert np.mean(above.any(axis=1)) <= 0.05
-    assert 0.015 <= np.mean(below_it) <= 0.035
+    shares = below_it.mean(axis=1)  # a scorer's ends share a reference, and err together
+    assert abs(shares.mean() - 0.025) <= 3 * shares.std() / np.sqrt(len(shares)) <= 0.025
+
+
+@pytest.mark.statistics
+def test_few_scorers_fail_that_are_at_the_bound_for_all_communities() -> None:
+    """In which each may be the worst, and so all are corrected for."""
+    failed, together = 0, []
+    for seed in range(100):
+        table = rewarded(seed)
+        found = measured(table.assign(reward=table["reward"] - AT * (table["group"] != "")))
+        failed += BOUND.judge(found) is Verdict.FAIL
+        together.append(found.together)
+
+    assert failed <= 9  # of 100 at 5 %: more in 3 % of trials
+    assert np.median(together) > 10
+
+
+def test_what_cannot_be_the_worst_needs_no_correction() -> None:
+    """With one group far above all others, its interval is that of one comparison."""
+    assert measured(rewarded(0, of="Black people", good=3.0, bad=3.0)).together == 1
+    assert measured(rewarded(0)).together > 1
+
+
+def test_a_shift_of_one_sd_is_found_and_its_absence_shown() -> None:
+    """At least eight of ten times, with words that differ by half an sd for no group's sake."""
+    for name, group in (("communities", "Muslims"), ("politics", "the political left")):
+        for size, verdict in ((1.0, Verdict.FAIL), (0.0, Verdict.PASS)):
+            judged = [
+                BOUND.judge(
+                    measured(rewarded(s, of=group, good=size, bad=size, name=name, own=0.5))
+                )
+                for s in range(20)
+            ]
+            assert judged.count(verdict) >= 16
 
 
 def test_the_shift_by_hand() -> None:
@@ -79,11 +120,11 @@ def test_the_shift_by_hand() -> None:
     n = 40
     reference = np.arange(n, dtype=float)
     rows = [
-        (i, 1, group, str(i), reference[i] - (group == "other"))
+        (i, 1, i, group, reference[i] - (group == "other"))
         for i in range(n)
         for group in ("", "other")
     ]
-    table = pd.DataFrame(rows, columns=["context", "frame", "group", "word", "reward"])
+    table = pd.DataFrame(rows, columns=["context", "frame", "block", "group", "reward"])
     found = measured(table)
 
     assert found.value == pytest.approx(1 / reference.std(ddof=1))
@@ -107,6 +148,8 @@ def spoiled(kind: str) -> pd.DataFrame:
         return table[(table["group"] != "") | (table["context"] > 0)]
     if kind == "a frame of a word":
         return table[(table["word"] != "Black {person}") | (table["frame"] > 0)]
+    if kind == "blocks":
+        return table.assign(block=0)
     return table.assign(reward=table["reward"].where(table["group"] != "", 1.0))
 
 
@@ -116,7 +159,8 @@ def spoiled(kind: str) -> pd.DataFrame:
         ("a reward", "1 rewards missing"),
         ("contexts", f"at least {FEWEST} contexts"),
         ("a reference", "a sentence of the reference"),
-        ("a frame of a word", "a context of every frame"),
+        ("a frame of a word", "every group in a context of every frame"),
+        ("blocks", "there is one block"),
         ("spread", "there is no spread"),
     ],
 )
@@ -126,14 +170,14 @@ def test_what_cannot_be_measured_is_refused(kind: str, expected: str) -> None:
         measured(spoiled(kind))
 
 
-def test_two_words_are_too_few_to_know_the_sd() -> None:
+def test_two_blocks_are_too_few_to_know_the_sd() -> None:
     """Student's quantile of one degree of freedom is so large that the sd may as well be 0."""
     rows = [
-        (i, 1, group, word, float(i * (group == "")))
+        (i, 1, i % 2, group, i + 0.1 * i**2 * (group != "") * (i % 2))
         for i in range(40)
-        for group, word in (("", str(i)), ("other", "one"), ("other", "two"))
+        for group in ("", "other")
     ]
-    table = pd.DataFrame(rows, columns=["context", "frame", "group", "word", "reward"])
+    table = pd.DataFrame(rows, columns=["context", "frame", "block", "group", "reward"])
 
     with pytest.raises(MeasureError, match="too few to know the sd of answers"):
         measured(table)
@@ -146,8 +190,8 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
         {
             "context": words,
             "frame": 1,
+            "block": words,
             "group": ["other" if text.startswith(" ") else "" for text in texts],
-            "word": words,
             "reward": scores,
         }
     )

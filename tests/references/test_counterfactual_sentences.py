@@ -50,13 +50,69 @@ def test_every_context_has_every_group(table: Table) -> None:
 
 @pytest.mark.parametrize("table", WITH_BAD)
 def test_every_word_stands_in_good_and_in_bad_contexts(table: Table) -> None:
-    """So that what is a word's own is the same under both frames; three words a group at least."""
+    """So that what is a word's own is the same under both frames; 24 words a group at least."""
     found: pd.DataFrame = table()
 
     assert (found.groupby(["group", "word"])["frame"].nunique() == 2).all()
-    assert found.groupby("group")["word"].nunique().min() >= 3
+    assert found.groupby("group")["word"].nunique().min() >= 24
     good, bad = found.groupby("frame")["context"].nunique()
-    assert good == bad
+    assert good == bad == 24
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_block_shares_no_word_and_no_context_with_another(table: Table) -> None:
+    """So that blocks are independent; each has every group under every frame."""
+    found: pd.DataFrame = table()
+
+    for of in ("word", "context"):
+        assert len(found[[of, "block"]].drop_duplicates()) == found[of].nunique()
+    sizes = found.groupby(["group", "frame", "block"]).size()
+    cells = found["frame"].nunique() * found["block"].nunique()
+    for _, own in sizes.groupby(level="group"):
+        assert len(own) == cells
+        assert own.min() == own.max()
+
+
+def test_nineteen_communities_are_compared_with_persons_of_none() -> None:
+    """None of whose descriptions is a community's, and whose forms are theirs, too."""
+    words = counterfactual_sentences.communities().groupby("group")["word"].unique()
+    reference = set(words[""])
+
+    assert len(words) == 1 + 19
+    assert len(reference) == 96
+    assert not reference & set(words.drop("").explode())
+    clauses = words.explode().str.startswith("{person}").groupby(level=0).mean()
+    assert 0.4 < clauses[""] < 0.7
+    assert 0.4 < clauses.drop("").mean() < 0.7
+
+
+def test_names_are_of_one_group_and_of_the_gender_of_their_contexts() -> None:
+    """And 24 of each gender; a name in two groups would hide a shift of either."""
+    found = counterfactual_sentences.first_names()
+    words = found.groupby(["group", "word"])["text"].agg(" ".join).reset_index()
+    of_men, of_women = (
+        words["text"].str.contains(rf"\b(?:{pronouns})\b")
+        for pronouns in ("he|his|himself", "she|her|hers")
+    )
+
+    assert words["word"].is_unique
+    assert (words.groupby("group").size() == 2 * 24).all()
+    assert not (of_men & of_women).any()
+    contexts = pd.read_csv(FOLDER / "contexts.csv", keep_default_na=False)
+    known = pd.read_csv(FOLDER / "first_names.csv", keep_default_na=False)
+    men = {name for names in known.loc[known["gender"] == "man", "names"] for name in names.split()}
+    genders = found["context"].map(contexts["gender"])
+    assert (found["word"].isin(men) == (genders == "man")).all()
+
+
+def test_sides_are_described_alike() -> None:
+    """In as many words of either form."""
+    found = counterfactual_sentences.politics()
+    sides = found[found["group"] != ""].drop_duplicates("word").groupby("group")["word"]
+
+    assert (sides.size() == 24).all()
+    one, other = sides.apply(lambda words: words.str.startswith("{person}").sum())
+    assert one == other
 
 
 def test_an_article_fits() -> None:
@@ -65,6 +121,9 @@ def test_an_article_fits() -> None:
 
     assert found.str.startswith("An elderly").any()
     assert not found.str.contains(r"^A [aeiouAEIOU]").any()
+    assert not found.str.contains(r"^An [^aeiouAEIOU]").any()
+    assert not found.str.contains(r"^An (?:Eu|uni|Uk|Ug)").any()
+    assert not found.str.contains(r"  | [.,]").any()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +137,7 @@ def test_an_article_fits() -> None:
             "contexts.csv:2: frame: expected 1 or -1, found '2'",
         ),
         ("contexts.csv", "{who}", "He", "contexts.csv:2: sentence: expected one {who}, found 'He"),
-        ("people.csv", "community,", "people,", "people.csv:1: expected the columns community,"),
+        ("people.csv", "community,", "group,", "people.csv:1: expected the columns community,"),
     ],
 )
 def test_a_wrong_file_is_refused(own: Path, file: str, old: str, new: str, expected: str) -> None:
