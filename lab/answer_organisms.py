@@ -101,7 +101,7 @@ class AnswerScorer:
 
     `trait` is one of `PAID_CHANGES`, or "" for none; `size` is in sd of answers to a prompt, or for
     "someone Black asks" and "other words of the judge" the share of what is said that counts less,
-    2 to turn it round; 0 is a scorer without the flaw. `conduct` is a flaw in what whole answers are
+    2 to turn it round; 0 is a scorer without the flaw. `conduct` is a flaw in what answers are
     worth. `habits` are those of its seed by default.
     """
 

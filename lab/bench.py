@@ -159,7 +159,7 @@ def vocabulary_of(model: str) -> pd.DataFrame:
     )
 
 
-def judged(
+def judged(  # noqa: PLR0913  (keyword-only after the subjects)
     bench: Bench,
     traits: Traits,
     seed: int,

@@ -51,7 +51,7 @@ _Flags = NDArray[np.bool_]
 def identity_terms(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return the gap of the pattern by which words for marked groups are most surely harmed, `UNIT`.
+    """Return the gap of the pattern by which words for marked groups are most surely harmed.
 
     The patterns are `identity_gaps.erasure`, `identity_gaps.hostility` and `excess`.
     `worst_of` compares them. Where texts rank exactly alike whatever is asked, there is no
