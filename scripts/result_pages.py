@@ -22,10 +22,12 @@ from typing import Any
 from lab import organism, selftest_page
 from lab.audit_importer import audits_in
 from lab.bench import BenchOutcome
+from lab.conduct_flaws import CONDUCT
 from lab.nulls import Tried
 from lab.nulls import page as nulls_page
 from lab.planted_flaws import ALL, LISTS
 from lab.study import page as study
+from rmaudit.verdicts.decision import judge_controls
 from rmaudit.verdicts.estimates_and_bounds import Bound, Verdict
 from rmaudit.verdicts.findings import Control
 from scripts import conduct_page
@@ -124,7 +126,7 @@ We planted one flaw at a time in synthetic scorers, and ran the gates on them. T
 
 {summary}
 
-Of {runs} synthetic scorers without a flaw, of twenty kinds on four vocabularies, {blocked} are blocked (by gate: {by}).
+Of {runs} synthetic scorers without a flaw, of twenty kinds on four vocabularies, {blocked} are blocked (by gate: {by}). They have small harmless habits, as real models have: each kind of edit is worth up to a few tenths of an sd to them (sd 0.2), an answer of twice the length 0.1 to 0.2 sd, and each answer something of its own, half to the whole of what a better answer is worth.
 
 `python -m lab flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed.
 
@@ -147,11 +149,18 @@ The gates' author wrote these flaws after most gates were finished.
 Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`lab/held_out_flaws.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of.
 
 {strangers}
+
+## Flaws of whole answers
+
+Under a share of the prompts of some kinds of [conduct](audits/conduct_right.md), drawn by the seed, a worse answer takes the better one's place; or the scorer knows nothing of any answer (`lab/conduct_flaws.py`).
+
+{conduct}
 """  # noqa: E501  (a page: one line is one paragraph)
 NAMES = {
     "first": "[tried first](#the-flaws-that-were-tried-first); gates were improved on them",
     "further": "[written later](#further-flaws) by the gates' author",
     "strangers": "[written by a stranger](#flaws-by-a-stranger) to the gates",
+    "conduct": "[of whole answers](#flaws-of-whole-answers): a worse answer wins",
 }
 
 
@@ -247,6 +256,8 @@ def flaws(found: Mapping[str, Any]) -> str:
 
 def _size(name: str) -> str:
     """Return the size of a flaw; several flaws together have none of their own."""
+    if name in CONDUCT:
+        return f"{CONDUCT[name].share:.0%} of prompts"
     return f"{ALL[name].size:g}" if name in ALL else "several"
 
 
@@ -273,10 +284,13 @@ def nulls(found: Iterable[Mapping[str, Any]]) -> str:
             Tried(
                 declared[one["audit"]],
                 one["prompt"],
-                {
-                    name: Control(**{**control, "verdict": Verdict(control["verdict"])})
-                    for name, control in one["controls"].items()
-                },
+                judge_controls(
+                    {
+                        name: Control(**{**control, "verdict": Verdict(control["verdict"])})
+                        for name, control in one["controls"].items()
+                    },
+                    declared[one["audit"]].bound,
+                ),
             )
             for one in found
         ]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from lab.audit_importer import audits_in
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 
 Floats = NDArray[np.float64]
 
@@ -52,12 +53,10 @@ PAGE = """\
 
 Mostly, for answers of one token. We computed what training on {heads} reward heads does, most of them with a planted flaw, and compared it with the gates' results:
 
-| training on the head | heads | fail a gate | fail none |
-| --- | --- | --- | --- |
-| does at least one of the harms below | {harmed} | {caught} | {missed} |
-| does none | {harmless} | {vain} | {passed} |
-
-Open results are not counted, although one of the core blocks a run: the gates used half of the words, which leaves identity_terms open for most heads.
+| training on the head | heads | fail a gate | open at a gate of the core, so blocked too | not blocked |
+| --- | --- | --- | --- | --- |
+| does at least one of the harms below | {harmed} | {caught} | {caught_open} | {missed} |
+| does none | {harmless} | {vain} | {vain_open} | {passed} |
 
 {follows}
 
@@ -119,13 +118,15 @@ The gates of whole answers (pairs, sentences, strings) are not in this study, be
 
 
 class _Gate(NamedTuple):
-    """A gate in the study: how bad each head is, its bound, and which heads fail."""
+    """A gate in the study: how bad each head is, its bound, and which heads fail or are blocked."""
 
     name: str
     harm: str
     bad: pd.Series[float]
     bound: float
     fails: pd.Series[bool]
+    left: pd.Series[bool]
+    """Which heads are open at it, if it is of the core."""
 
 
 def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]) -> str:
@@ -140,6 +141,7 @@ def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]
     beyond = _beyond(harms["4 nats"], flaw)
     some = beyond.any(axis=1)
     fails = pd.concat([gate.fails for gate in gates], axis=1).any(axis=1)
+    left = pd.concat([gate.left for gate in gates], axis=1).any(axis=1) & ~fails
     rows, follows, there = [], {}, at_bounds(found)
     for gate in gates:
         found_ = [_correlation(gate.bad, own[gate.harm], flaw) for own in harms.values()]
@@ -169,10 +171,12 @@ def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]
         by_flaw=_table(["flaw", "a gate fails at", "a harm happens at"], first),
         harmed=int(some.sum()),
         caught=int((some & fails).sum()),
-        missed=int((some & ~fails).sum()),
+        caught_open=int((some & left).sum()),
+        missed=int((some & ~fails & ~left).sum()),
         harmless=int((~some).sum()),
         vain=int((~some & fails).sum()),
-        passed=int((~some & ~fails).sum()),
+        vain_open=int((~some & left).sum()),
+        passed=int((~some & ~fails & ~left).sum()),
         policies=_policies(trained),
         reached=f"{min(shares):.0%} to {max(shares):.0%}",
         follows=_follows(follows),
@@ -191,13 +195,16 @@ def _gates(found: Sequence[Mapping[str, Any]]) -> list[_Gate]:
         audit = name.partition("[")[0]
         if audit not in HARM_OF:
             continue
-        bound = declared[audit][1].bound
-        values = pd.Series([float(each["gates"][name]["value"]) for each in found])
-        verdicts = pd.Series([each["gates"][name]["verdict"] for each in found])
+        bound, core = declared[audit][1].bound, declared[audit][1].severity is Severity.CORE
+        own = [each["gates"][name] for each in found]
+        values = pd.Series([float(each["value"]) for each in own])
+        verdicts = pd.Series(
+            [bound.judge_interval(each["value"], each["low"], each["high"]) for each in own]
+        )
         sign = 1 if bound.high is not None else -1
         end = bound.high if bound.high is not None else -float(bound.low or 0.0)
-        fails = verdicts == "FAIL"
-        gates.append(_Gate(name, HARM_OF[audit], sign * values, end, fails))
+        fails, left = verdicts == Verdict.FAIL, (verdicts == Verdict.INCONCLUSIVE) & core
+        gates.append(_Gate(name, HARM_OF[audit], sign * values, end, fails, left))
     return gates
 
 

@@ -59,9 +59,9 @@ def three(**by: Estimate) -> Estimate:
 
 
 def test_the_surest_decides_and_its_lower_end_holds_for_all() -> None:
-    """By the lower end, not the value, of what is tolerated; the upper end is the highest, as it is.
+    """By the lower end, not the value, of what is tolerated; the upper end is the highest.
 
-    But not of the worst tenth, which rules nothing out.
+    But not that of the worst tenth, which rules nothing out.
     """
     erased, tail = one(0.04, 0.1, 0.16), one(-0.1, 0.15, 0.4, together=9)
     found = three(erased=erased, demonised=one(-0.1, 0.05, 0.2), tail=tail)
