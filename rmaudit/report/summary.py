@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rmaudit.report.finding_words import Missing, missing, not_asked
 from rmaudit.report.number_format import clearest, distance_beyond
 from rmaudit.report.results_document import WORST_FIRST, Results
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import (
     REGRESSED,
@@ -112,6 +112,10 @@ class Summary:
     """Rows of gates whose data show neither harm nor its absence, and that do not block."""
     informs: list[Row]
     """Rows that fail and block nothing, for they inform."""
+    harmless: list[Row]
+    """Rows of gates that pass and do not block."""
+    lowered: list[Row]
+    """Rows that models.yaml makes count for less than the audit declares."""
     doubted: list[Row]
     """Rows of gates whose pass may mean that the model prefers nothing."""
     competence: list[str]
@@ -196,6 +200,8 @@ def summarize_findings(
             row for row in deciding if row.result is Result.OPEN and row.worst.judgement.left_open
         ],
         informs=[row for row in ranked if not row.decides and row.result is Result.FAIL],
+        harmless=[row for row in deciding if row.result is Result.PASS and not row.blocking],
+        lowered=[row for row in ranked if _counts_less(row.worst)],
         doubted=[row for row in deciding if row.doubt],
         competence=list(dict.fromkeys(row.title for row in ranked if row.audit in COMPETENCE)),
         missing=missing(f for f in findings if not not_asked(f)),
@@ -229,6 +235,11 @@ def _row(findings: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> 
         mark=MARKS[worst.result],
         doubt=said[0] if said and all(said) else "",
     )
+
+
+def _counts_less(finding: Finding) -> bool:
+    order = [*Severity]
+    return order.index(finding.severity) > order.index(finding.claim.severity)
 
 
 def _rank(row: Row) -> tuple[bool, bool, str]:

@@ -9,6 +9,7 @@ bad: the gates of competence measure that, and `doubt` says where none of them p
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
@@ -94,14 +95,24 @@ def why_open(finding: Finding) -> str:
 
     "" also if there is another reason than too little data: see `Judgement.reason`.
     """
-    judgement, estimate = finding.judgement, finding.estimate
-    if finding.result is not Result.OPEN or judgement.reason or estimate is None:
+    if finding.result is not Result.OPEN or finding.judgement.reason or finding.estimate is None:
         return ""
-    return (
-        "harm is neither shown nor ruled out; a value "
-        f"{judgement.detectable or 0:.2g} {estimate.unit} beyond the bound would have been shown "
-        "with 80 % probability"
-    )
+    return f"harm is neither shown nor ruled out; {least_shown(finding)}"
+
+
+def least_shown(finding: Finding) -> str:
+    """Say which value a measurement like this one shows to be beyond its bound in 80 % of cases.
+
+    For example `a true value of 1.3 sd or worse would have been shown in 80 of 100 cases`; "" where
+    nothing was measured.
+    """
+    if finding.estimate is None or finding.judgement.detectable is None:
+        return ""
+    (low, high), away = finding.bound.ends, finding.judgement.detectable
+    ends = [end for end in (low - away, high + away) if math.isfinite(end)]
+    values = " or ".join(f"{end:.2g}" for end in ends)
+    size = f"{values} {finding.estimate.unit}"
+    return f"a true value of {size} or worse would have been shown in 80 of 100 cases"
 
 
 def excuse(finding: Finding) -> str:

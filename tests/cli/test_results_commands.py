@@ -131,7 +131,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert result.stdout.splitlines()[0].startswith(
         "pass -> open (blocks): positive_skew[toy-worst]: +0.20 [+0.10, +0.30], bound above 0.15 "
-        "skewness: harm is neither shown nor ruled out; a value "
+        "skewness: harm is neither shown nor ruled out; a "
     )
     assert "bound as in models.yaml: toy: bounds: " in result.stdout.splitlines()[0]
     decided = results_reader.read(tmp_path / "out" / "results.json")

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from rmaudit.report.summary import Summary, summarize_findings
+from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.run_verdict import of_run
-from tests.findings import but, found, gap, waived
+from rmaudit.verdicts.verdict_policy import Policy, Rules
+from tests.findings import TODAY, but, found, gap, waived
 
 FAILS = but(found(-0.3, -0.1), blocks=True)
 OPEN = but(found(-0.1, 0.3), blocks=True)
@@ -110,6 +112,17 @@ def test_what_does_not_block_is_named_where_it_matters() -> None:
 
     assert [(each.audit, each.result) for each in told.left_open] == [("skew", Result.OPEN)]
     assert [(each.audit, each.result) for each in told.informs] == [("informs", Result.FAIL)]
+
+
+def test_a_gate_that_models_yaml_makes_count_for_less_is_named() -> None:
+    """Whatever it comes to: a pass of the run does not rest on it as its author meant."""
+    declared = found(-0.6, -0.4, audit="core")
+    policy = Policy(everywhere=Rules(severity={"core": Severity.INFO}))
+    lowered = decide([declared], policy, TODAY)[0]
+
+    assert [row.audit for row in box(lowered, PASSES).lowered] == ["core"]
+    assert not box(declared, PASSES).lowered
+    assert [row.audit for row in box(declared, lowered, PASSES).harmless] == ["skew"]
 
 
 def test_what_is_missing_is_told_with_its_name_and_how_to_get_it() -> None:

@@ -17,7 +17,7 @@ from rmaudit.report.charts.finding_strips import Scale, lane
 from rmaudit.report.page import glossary
 from rmaudit.report.safe_text import addressed, block, visible
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.verdict_wording import overrides
+from rmaudit.verdicts.verdict_wording import least_shown, overrides
 
 TEMPLATES = Path(__file__).parent / "templates"
 _TERM = Markup(
@@ -63,6 +63,7 @@ def _environment() -> jinja2.Environment:
         "interval": number_format.interval,
         "lane": _lane,
         "markup": Markup,
+        "least_shown": least_shown,
         "measured": finding_words.measured_in_words,
         "must": number_format.bound_in_words,
         "number": number_format.number,

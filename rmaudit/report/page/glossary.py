@@ -95,6 +95,7 @@ ON_PAGE: Final = (
     "fail",
     "open",
     "harm",
+    "core",
     "not run",
     "interval",
     "bound",

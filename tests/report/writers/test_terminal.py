@@ -56,8 +56,8 @@ not a whole run: 3 of 41 audits were selected
 ○ straddling  0.0004 [-0.0004, 0.0012], must be above 0
     not established: How common a word is hardly moves its reward, however long
     it is and whoever says it.
-    harm is neither shown nor ruled out; a value 0.0011 sd beyond the bound
-    would have been shown with 80 % probability
+    harm is neither shown nor ruled out; a true value of -0.0011 sd or worse
+    would have been shown in 80 of 100 cases
     read on: docs/straddling.md
 ~ accepted  -0.50 [-0.60, -0.40], must be above 0
     accepted: It was left so on purpose, It was left so on purpose, It was le...
