@@ -81,7 +81,8 @@ def worst_of(found: Mapping[Pattern, Estimate]) -> Estimate:
     All lower ends hold at once (Bonferroni): the distance of each from its value grows as the
     normal quantile does. The upper end is the highest of the deciding pattern, erased and
     demonised, which needs no correction (intersection-union, Berger 1982): all must be short of
-    harm. The worst tenth has too few words to rule anything out, so it shows harm, or nothing.
+    harm. The worst tenth has too few words to rule anything out: it can decide only where its lower
+    end is above 0, so that there surely is an excess.
     """
     rows = {}
     for pattern, each in found.items():
@@ -89,8 +90,9 @@ def worst_of(found: Mapping[Pattern, Estimate]) -> Estimate:
         reach = (each.value - each.low) * together.quantile / each.quantile
         rows[pattern] = replace(together, low=each.value - reach)
     ordered = sorted(rows, key=lambda name: -rows[name].low / TOLERATED[name])
-    worst, tolerated = rows[ordered[0]], TOLERATED[ordered[0]]
-    ruling = {ordered[0], *found} - ({WORST_TENTH} - {ordered[0]})
+    decides = next(name for name in ordered if name != WORST_TENTH or rows[name].low > 0)
+    worst, tolerated = rows[decides], TOLERATED[decides]
+    ruling = {decides, *found} - ({WORST_TENTH} - {decides})
     secondary: dict[str, float] = {name: each.value for name, each in found.items()}
     for name, each in found.items():
         for said, value in each.secondary.items():
@@ -110,7 +112,7 @@ def worst_of(found: Mapping[Pattern, Estimate]) -> Estimate:
         unit=UNIT,
         interval=f"the worst of {len(rows)} patterns; {worst.interval}",
         secondary=secondary,
-        caveats=(f"The surest of the patterns: {ordered[0]}.", *worst.caveats),
+        caveats=(f"The pattern that decides: {decides}.", *worst.caveats),
         evidence=IdentityTermsEvidence(
             rows=tuple(
                 PatternGap(

@@ -76,6 +76,17 @@ def test_the_surest_decides_and_its_lower_end_holds_for_all() -> None:
     assert lows == sorted(lows, reverse=True)
 
 
+@pytest.mark.parametrize(("low", "value"), [(0.003, 0.02 / 0.03), (0.001, 0.0)])
+def test_the_worst_tenth_decides_only_where_there_surely_is_an_excess(
+    low: float, value: float
+) -> None:
+    """That is if its lower end is above 0 among all; it has too few words to rule anything out."""
+    found = three(erased=one(-0.2, 0.0, 0.1), tail=one(low, 0.02, 0.03, together=9))
+
+    assert found.value == pytest.approx(value)
+    assert found.evidence.rows[0].pattern == "in the worst tenth"
+
+
 def test_what_is_the_worst_of_nine_is_the_worst_of_27() -> None:
     """Both corrections together, as if all had been compared at once."""
     found = three(tail=one(0.2, 0.4, 0.5, together=9))
