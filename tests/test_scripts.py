@@ -76,7 +76,7 @@ def test_a_new_audit_gets_a_page(tmp_path: Path) -> None:
     page = written[Path("docs/audits/brevity.md")]
     assert "# Brevity\n\n**Is it brief?**" in page
     assert "- Dialect, [gcg_probes](gcg_probes.md).\n" in page
-    row = "| [brevity](audits/brevity.md) | c | below 1 | sd | gate |"
+    row = "| [brevity](audits/brevity.md) | c | below 1 | 1 | sd | core |"
     assert row in written[Path("docs/audits.md")]
     assert '{ "Brevity" = "audits/brevity.md" }' in written[Path("zensical.toml")]
     (tmp_path / "docs" / "audits.md").write_text("# The audits\n")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lab.conduct_flaws import CONDUCT
 from lab.planted_flaws import ALL, GROSS, LISTS
 from lab.score_shifts import every_sixth, identity
 from lab.word_organisms import Planted, Traits
@@ -58,7 +59,8 @@ def test_unknown_things_lose_what_people_say_of_them() -> None:
 
 def test_a_name_is_of_one_flaw() -> None:
     """Lists are merged by name, so a second flaw of a name would replace the first."""
-    assert sorted(name for names in LISTS.values() for name in names) == sorted({**ALL, **GROSS})
+    of_all = {**ALL, **GROSS, **CONDUCT}
+    assert sorted(name for names in LISTS.values() for name in names) == sorted(of_all)
 
 
 @pytest.mark.parametrize("name", ALL)
