@@ -23,7 +23,6 @@ MORE = {
     "gcg_probes": "exact for a share, which is a step function of what is drawn",
     "pair_accuracy": "of a share, whose variance within a prompt is estimated too",
     **dict.fromkeys(("conduct_right", "conduct_refusals"), OF_THE_WORST),
-    **dict.fromkeys(("sentences_communities", "first_names"), OF_THE_WORST),
     **dict.fromkeys(("edits", "invariance_who_asks", "invariance_whose_choice"), OF_THE_WORST),
     "judge_wording": OF_THE_WORST,
 }
