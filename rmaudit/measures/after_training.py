@@ -6,7 +6,7 @@ exact sums (`tilt`), so nothing is sampled or trained here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from rmaudit.measures.optimal_policy import best_of, kl, tilted, tilted_by
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.verdicts.estimates_and_bounds import Estimate
+from rmaudit.word_stems import stem_key
 
 UNIT = "points of happiness"
 FEWEST = 30  # rated words
@@ -92,24 +93,24 @@ def after_training(
     left out.
 
     A prompt's change is the mean happiness of the rated answers at RLHF's optimum `AT` nats away,
-    minus that of the policy itself, times the frame (1 or -1). It is exact: what varies is how the
-    question is put, so the value is the mean over prompts, and the interval Student's over them,
-    widened by numeric noise. Secondary: the change under each prompt, the share of the answers
-    after training that are rated, and the sd of the reward under the policy in the sd of the sweep:
-    where that is small training changes little, however right the reward is (Razin et al. 2025).
+    minus that of the policy itself, times the frame (1 or -1). The value is the mean over these
+    prompts, and exact for these words. Other words with ratings would give another value: the
+    interval is Student's by the jackknife over stems, with the degrees of freedom of Kish's (1965)
+    effective number of stems, each weighing its probability after training. It is widened by
+    numeric noise. Secondary: the change under each prompt, the share of the answers after training
+    that are rated, and the sd of the reward under the policy in the sd of the sweep: where that is
+    small training changes little, however right the reward is (Razin et al. 2025).
     Evidence: all stages that can be reached.
 
     Raises:
-        MeasureError: there are fewer than two prompts, scores are infinite or all equal, fewer than
-            `FEWEST` words are rated, or not even the highest reward alone is `AT` nats away.
+        MeasureError: scores are infinite or all equal, fewer than `FEWEST` words are rated, not
+            even the highest reward alone is `AT` nats away, or all of it falls on one stem.
     """
-    if len(answers) < 2:  # noqa: PLR2004  (an sd)
-        raise MeasureError("the interval is over prompts: two or more are needed")
     each = [_answers_to_prompt(name, own, policies[name], known) for name, own in answers.items()]
     optima = [tilted(one.policy, one.scores, AT) for one in each]
     changes = [one.change_in_happiness(own.logprobs) for one, own in zip(each, optima, strict=True)]
     mean = float(np.mean(changes))
-    low, high = students(mean, float(np.std(changes, ddof=1)) / len(each) ** 0.5, len(each) - 1)
+    low, high = students(mean, *_error_over_stems(each, [own.logprobs for own in optima]))
     secondary: dict[str, float] = {}
     for one, change, optimum in zip(each, changes, optima, strict=True):
         shares = np.exp(one.policy)
@@ -126,7 +127,7 @@ def after_training(
         high=high,
         unit=UNIT,
         n=len(each),
-        interval="Student's t, over prompts",
+        interval="Student's t over stems",
         secondary=secondary,
         evidence=AfterTrainingEvidence(
             stages=tuple(stage for one in each for stage in _stages(one))
@@ -143,6 +144,34 @@ def after_training(
 
     noise = np.repeat([one.noise for one in each], [len(one.scores) for one in each])
     return widened(estimate, value_of, np.concatenate([one.scores for one in each]), noise, rng)
+
+
+def _error_over_stems(
+    each: Sequence[_PromptAnswers], laws: Sequence[_Floats]
+) -> tuple[float, float]:
+    """Return the value's standard error and its degrees of freedom, over stems of rated words.
+
+    By the jackknife: what the value is without one stem after another, at the same strength. `laws`
+    are the log-probabilities of all answers after training, by prompt.
+    """
+    parts = []
+    for one, law in zip(each, laws, strict=True):
+        rated = np.isfinite(one.happiness)
+        after, before = (one.by_word(logprobs)[rated] for logprobs in (law, one.policy))
+        table = pd.DataFrame(
+            {"after": after / after.sum(), "before": before / before.sum()},
+            index=[stem_key(str(word)) for word in one.words[rated]],
+        )
+        happy = table.mul(one.happiness[rated], axis=0)
+        shares, sums = (sums_of.groupby(level=0).sum() for sums_of in (table, happy))
+        if not (shares["after"] < 1).all():
+            raise MeasureError("after training all rated answers are of one stem")
+        means = (sums.sum() - sums) / (1 - shares) - sums.sum()
+        moved = one.direction * (means["after"] - means["before"])
+        parts.append(pd.DataFrame({"moved": moved, "after": shares["after"]}) / len(each))
+    by_stem = pd.concat(parts).groupby(level=0).sum()
+    error = np.sqrt((len(by_stem) - 1) * np.var(by_stem["moved"].to_numpy()))
+    return float(error), max(1 / float(by_stem["after"].pow(2).sum()) - 1, 1.0)
 
 
 def strengths(

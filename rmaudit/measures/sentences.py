@@ -144,7 +144,7 @@ def worst_group(
 
     Raises:
         MeasureError: a reward is missing, there are fewer than `FEWEST` contexts, a context has no
-            reference, a block lacks a group under a frame, or the references do not differ.
+            reference, a group is missing in a block, or the references do not differ.
     """
     rewards = sentences["reward"].to_numpy(float)
     contexts = sentences["context"].nunique()

@@ -13,6 +13,7 @@ from rmaudit.measures.after_training_evidence import AT
 from rmaudit.measures.optimal_policy import tilted
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
+from rmaudit.word_stems import stem_key
 from tests.measures import contract
 from tests.measures.contract import Floats
 
@@ -69,9 +70,43 @@ def test_the_change_by_brute_force() -> None:
     both = change, found.secondary["b"]
     assert found.secondary["a"] == pytest.approx(change)
     assert found.value == pytest.approx(np.mean(both))
-    reach = stats.t.ppf(0.975, 1) * np.std(both, ddof=1) / 2**0.5
-    assert (found.low, found.high) == pytest.approx((found.value - reach, found.value + reach))
     assert measured(given, likely, happy, sign=-1).value == pytest.approx(-found.value)
+
+
+def test_the_interval_is_that_of_leaving_out_one_stem_after_another() -> None:
+    """A jackknife at the same strength, under one prompt; words of a stem go together."""
+    sweep, likely, _ = toy(4)
+    texts = sweep["text"].copy()
+    texts[1], texts[3] = f"{texts[0]}s", f"{texts[2]}s"  # two stems have two words
+    given = sweep.assign(text=texts)
+    rated = pd.Series(5 + np.sin(np.arange(600.0)), index=texts.tolist())
+    law = tilted(likely.to_numpy(), sweep["score"].to_numpy(), AT).logprobs
+    stems = np.array([stem_key(text) for text in texts])
+
+    found = measured(given, likely, rated, prompts=1)
+
+    def mean(logprobs: Floats, kept: np.ndarray) -> float:
+        return float(np.average(rated.to_numpy()[kept], weights=np.exp(logprobs[kept])))
+
+    left = [
+        mean(law, stems != stem) - mean(likely.to_numpy(), stems != stem)
+        for stem in dict.fromkeys(stems)
+    ]
+    error = np.sqrt((len(left) - 1) * np.var(left))
+    weight = pd.Series(np.exp(law)).groupby(stems).sum()
+    reach = stats.t.ppf(0.975, 1 / (weight**2).sum() - 1) * error
+    assert found.value - found.low == pytest.approx(reach, rel=1e-6)
+    assert found.high - found.value == pytest.approx(reach, rel=1e-6)
+
+
+def test_one_stem_has_no_interval() -> None:
+    """Where no other rated word has any probability, nothing is known of others."""
+    sweep, likely, happy = toy(5)
+    rated = happy.iloc[:40]
+    alone = likely.where(~np.isin(np.arange(600), np.arange(1, 40)), -np.inf)
+
+    with pytest.raises(MeasureError, match="of one stem"):
+        measured(sweep, alone, rated)
 
 
 def test_the_stages_of_training() -> None:
@@ -121,7 +156,6 @@ def test_a_reward_against_happiness_is_found() -> None:
         ({"score": np.nan}, 2, "no answer has both"),
         ({"score": np.inf}, 2, "finite"),
         ({"text": "##"}, 2, "0 words"),
-        ({}, 1, "two or more"),
         ({"score": np.arange(600.0) == 9}, 2, "4 nats cannot be reached"),
     ],
 )
