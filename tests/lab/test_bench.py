@@ -19,7 +19,7 @@ HEAD = """
 from rmaudit import Estimate, below, audit
 from rmaudit.errors import MeasureError
 
-def declared(severity="gate"):
+def declared(severity="core"):
     return audit(claim="c", source="", base_rate="", prompts=["greatest", "worst"],
                  bound=below(1.0, unit="sd"), severity=severity)
 """
