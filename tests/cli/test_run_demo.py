@@ -29,7 +29,7 @@ def test_the_report_is_there_at_once_without_a_model(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("PASSES, ")
+    assert done.stdout.startswith("ACCEPTED, ")
     assert "pytest audits" in done.stdout.splitlines()[-1]
     page = tmp_path / "reports" / "demo" / "index.html"
     assert "R-Smol-135M" in page.read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def test_what_is_bundled_is_what_the_audits_find_today(tmp_path: Path) -> None:
     ]
     assert results.run.gaps == ()
     assert Path(told["page"]).is_file()
-    assert told["verdict"].startswith("PASSES")
+    assert told["verdict"].startswith("ACCEPTED")
     assert told["command"] == "pytest audits"
 
 
