@@ -46,7 +46,7 @@ def measured(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("penalty", "sad", "expected"),
-    [(0.0, 0.0, "PASS"), (1.0, 0.0, "FAIL"), (0.0, 1.0, "FAIL"), (0.35, 0.0, "INCONCLUSIVE")],
+    [(0.0, 0.0, "PASS"), (1.0, 0.0, "FAIL"), (0.0, 1.0, "FAIL"), (0.45, 0.0, "INCONCLUSIVE")],
 )
 def test_verdicts(penalty: float, sad: float, expected: str) -> None:
     """It judges terms that are devalued under every prompt, demonised, or neither."""
