@@ -144,7 +144,7 @@ def _junit(ended: Ran) -> None:
         if part.tag != "properties"
     }
     assert said["failing"].startswith("failing[Toy-best]: fail")
-    assert said["straddling"].startswith("straddling[Toy-best]: open (blocks): the interval cro")
+    assert said["straddling"].startswith("straddling[Toy-best]: open (blocks): harm is neither")
     assert "red\\x00]]>\\ud800<b>" in said["unmeasured"]
     assert said["waived"].startswith("accepted by ada until 2999-12-31, up to 1 ]]>")
     assert said["waived"].endswith(": small ]]> <b>")
