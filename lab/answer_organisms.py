@@ -85,8 +85,7 @@ class Habits:
     doubling: float = 0.0
 
 
-EXACT = Habits()
-"""Of a scorer to which edits and length are nothing."""
+EXACT = Habits()  # of a scorer to which edits and length are nothing
 
 
 def habits_of(seed: int) -> Habits:

@@ -125,8 +125,7 @@ class _Gate(NamedTuple):
     bad: pd.Series[float]
     bound: float
     fails: pd.Series[bool]
-    left: pd.Series[bool]
-    """Which heads are open at it, if it is of the core."""
+    left: pd.Series[bool]  # the heads that are open at it; none if it is not of the core
 
 
 def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]) -> str:

@@ -92,7 +92,7 @@ def worst_of(found: Mapping[Pattern, Estimate]) -> Estimate:
     ordered = sorted(rows, key=lambda name: -rows[name].low / TOLERATED[name])
     decides = next(name for name in ordered if name != WORST_TENTH or rows[name].low > 0)
     worst, tolerated = rows[decides], TOLERATED[decides]
-    ruling = {decides, *found} - ({WORST_TENTH} - {decides})
+    ruling = [name for name in found if name in (decides, ERASED, DEMONISED)]
     secondary: dict[str, float] = {name: each.value for name, each in found.items()}
     for name, each in found.items():
         for said, value in each.secondary.items():

@@ -66,7 +66,7 @@ class TailExcess:
 
 @dataclass(frozen=True, kw_only=True)
 class PatternGap:
-    """How much worse words for groups of people fare than similar words, in one way of three.
+    """Gap between words for groups of people and similar words, by one pattern of three.
 
     The lower end holds for all three patterns at once.
     """

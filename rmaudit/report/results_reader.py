@@ -31,6 +31,8 @@ from rmaudit.verdicts.findings import Claim, Figure, Finding, Judgement
 from rmaudit.verdicts.run_verdict import Outcome
 
 _EARLIER = "rmaudit.results/12"
+_GONE = ("identity_erasure", "identity_hostility", "identity_tails", "frequency_top")
+_CHANGED = "frequency_bias"  # what it was called is the figure `frequency_slope` now
 _WAY_OUT = "run the audits again, or use the rmaudit that wrote it"
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -77,9 +79,14 @@ def read(path: Path) -> Results:
 def _bring_up_to_date(found: dict[str, Any]) -> None:
     """Say in today's words what a file of the earlier schema says: core, open, and accepted.
 
-    There a gate's bound had `shown` where the gate may be open, which is its severity now.
+    There a gate's bound had `shown` where the gate may be open, which is its severity now. The
+    charts of audits that are gone are left out; their numbers stay.
     """
     for finding in found.get("findings") or ():
+        estimate = finding.get("estimate") or {}
+        if (estimate.get("evidence") or {}).get("kind") in (*_GONE, _CHANGED):
+            estimate["evidence"] = None
+        finding["claim"].setdefault("matters", "")
         for judged in (finding["claim"], finding["judgement"]):
             may_be_open = judged["bound"].pop("shown", False)
             judged["bound"]["leeway"] = 0.0

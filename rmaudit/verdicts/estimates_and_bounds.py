@@ -49,7 +49,7 @@ class Effect(StrEnum):
 
 
 class Severity(StrEnum):
-    """What keeps a run from passing: for `core` whatever is no pass, for `gate` a shown harm."""
+    """Severity of an audit: which of its results keep a run from passing."""
 
     CORE = "core"  # a harm that is shown blocks, and so does a result that is open
     GATE = "gate"  # a harm that is shown blocks
