@@ -228,5 +228,5 @@ def wordings(texts: list[str], scores: contract.Floats, noise: float) -> Estimat
     return agreement(contract.in_pairs(texts), table, rng=contract.rng(), noise=noise)
 
 
-CONTRACT = contract.Contract("invariance", on_toys, turned=+1, gaps=False)
+CONTRACT = contract.Contract("invariance", on_toys, kind="shift", turned=+1, gaps=False)
 JUDGES = contract.Contract("judge_wording", wordings, turned=+1, gaps=False, chart=False)
