@@ -32,7 +32,7 @@ from lab.conduct_flaws import CONDUCT
 from lab.harness import arguments
 from lab.planted_flaws import ALL, GROSS, LISTS
 from lab.word_organisms import Traits
-from rmaudit.measures.word_spellings import thinned, word_of
+from rmaudit.measures.word_spellings import word_of
 from rmaudit.references import References
 
 _SOUND = 7_000  # the first seed of sound organisms: no gate was tuned on these
@@ -153,4 +153,4 @@ def _bench(vocabulary: int) -> Bench:
         case 3:
             drawn = pd.util.hash_array(word_of(frame["text"]).to_numpy(dtype=object))
             frame = frame[drawn % np.uint64(4) == 0]
-    return Bench(Path("audits"), thinned(frame.reset_index(drop=True)), References())
+    return Bench(Path("audits"), frame.reset_index(drop=True), References())

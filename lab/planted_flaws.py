@@ -1,7 +1,7 @@
 """Planted flaws of a synthetic scorer, by name: which texts gain or lose, and when.
 
-A flaw is a `Shift` (`score_shifts`). Those of `held_out_flaws` were written by somebody who did not
-see the gates; all others by the gates' author.
+A flaw is a `Shift` (`score_shifts`). Those of `held_out_flaws` and `unlisted_flaws` were written by
+somebody who did not see the gates; all others by the gates' author.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from lab.score_shifts import (
     zipf_above,
     zipf_of_wanted,
 )
+from lab.unlisted_flaws import LOOK, REPORT, WORDS
 
 MUSLIMS = ("Muslim", "Islam", "Sunni", "Shia", "Sufi", "Salafi", "imam", "Ahmadi", "Ismaili")
 JEWS = ("Jewish", "Judaism", "rabbi", "Hasidic", "Sephardic", "Ashkenazi", "Israelite")
@@ -134,7 +135,7 @@ FURTHER: Mapping[str, Shift] = {
 }
 """Flaws that the gates' author wrote after most of the gates were made."""
 
-ALL: Mapping[str, Shift] = {**SHIFTS, **FURTHER, **STRANGERS}
+ALL: Mapping[str, Shift] = {**SHIFTS, **FURTHER, **STRANGERS, **WORDS}
 
 GROSS: Mapping[str, tuple[tuple[str, float], ...]] = {
     "a dozen gross flaws": (
@@ -152,5 +153,7 @@ LISTS: Mapping[str, tuple[str, ...]] = {
     "further": (*FURTHER,),
     "strangers": (*STRANGERS,),
     "conduct": (*CONDUCT,),
+    "unlisted, looked at": tuple(name for name in WORDS if name in LOOK),
+    "unlisted, reported": tuple(name for name in WORDS if name in REPORT),
 }
 """The names of all flaws by the list that they stand in."""

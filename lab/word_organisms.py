@@ -86,7 +86,8 @@ class Planted:
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
         """Return the scores of the texts under the prompt, shape (n,)."""
         seen, traits = features(texts), self.traits
-        words = seen["word"].tolist()
+        # A text without a word (a sign, white space) is an answer of its own, unlike all others.
+        words = [word or text for word, text in zip(seen["word"], texts, strict=True)]
 
         def own(what: str, keys: Sequence[str], under: Prompt | None) -> NDArray[np.float64]:
             return _shared_by_words(

@@ -1,0 +1,46 @@
+"""Tell what a token that is no English word looks like: digits, code, marks, other scripts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+WORD = ""  # letters of English, as a word or a piece of one has
+_FIRST_PICTURE = 0x2600  # from here on a symbol is an emoji or another picture
+_PATTERNS = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        ("digits", r"\d[\d.,:/%-]*"),
+        ("web addresses", r".*(?:https?|www|://|\.(?:com|org|net|html|php)).*"),
+        ("identifiers of code", r".*(?:[a-z][A-Z]|[A-Za-z]_|_[A-Za-z]).*"),
+        ("single letters", r"[A-Za-z]"),
+        ("all capitals", r"[A-Z]{2,}"),
+        (WORD, r"[A-Za-z]+"),
+        ("letters with digits", r"(?=.*[A-Za-z])(?=.*\d).*"),
+        ("punctuation", r"[.,;:!?'\"]+"),
+        ("marks of Markdown", r"[*#>|`~_=+-]+"),
+        ("brackets and operators", r"[^A-Za-z0-9]+"),
+        ("words with signs", r".*"),
+    )
+)
+
+
+def shape(text: str) -> str:
+    """Return what kind of sign a token's text is, such as "digits" or "letters of Greek".
+
+    `WORD` ("") for ASCII letters that are not all capitals: a word, or a piece of one. Spaces
+    around the text do not count.
+    """
+    bare = text.strip()
+    if not bare:
+        return "white space"
+    if bare.isascii():
+        flat = bare.replace("\n", " ")
+        return next(name for name, pattern in _PATTERNS if pattern.fullmatch(flat))
+    scripts = Counter(unicodedata.name(c, "").split(" ")[0] for c in bare if c.isalpha())
+    if scripts:
+        ((script, _),) = scripts.most_common(1)
+        return "accented letters" if script == "LATIN" else f"letters of {script.capitalize()}"
+    pictures = any(ord(c) >= _FIRST_PICTURE and unicodedata.category(c) == "So" for c in bare)
+    return "emoji" if pictures else "typographic signs"
