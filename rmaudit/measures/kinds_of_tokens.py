@@ -35,6 +35,7 @@ _SHOWN = 12  # kinds in the evidence
 _EXAMPLES = 8
 _APART = 0.3  # share of its words that a kind may have in common with those found before
 _MAD = 1.4826  # of a normal distribution, sd by median absolute deviation
+_SAME = 1e-8  # of the largest singular value: columns that say the same, where all words are rated
 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
@@ -215,7 +216,7 @@ def kinds_of(
         for word, looks in zip(spelt, shapes, strict=True)
     ]
     rows, of = np.unique(known, return_inverse=True)
-    if rows[0] == -1:
+    if -1 in known:
         rows, of = rows[1:], of - 1
     if len(rows) < FEWEST:
         message = f"{len(rows)} words of the vocabulary are in the embedding; {FEWEST} are needed"
@@ -235,7 +236,7 @@ def kinds_of(
         valence=felt,
         offensive=np.array([word in offensive for word in own]),
         design=design,
-        solve=np.linalg.pinv(design),
+        solve=np.linalg.pinv(design, rcond=_SAME),
         spelt=_large(_spellings(own), _SPELT),
         shaped=_large(shaped, _SHAPED),
     )

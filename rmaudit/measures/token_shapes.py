@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 
 WORD = ""  # letters of English, as a word or a piece of one has
-_FIRST_PICTURE = 0x2600  # from here on a symbol is an emoji or another picture
+_PICTURES = (range(0x2600, 0x27C0), range(0x1F000, 0x1FB00))  # emoji, and symbols like them
 _PATTERNS = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
@@ -42,5 +42,5 @@ def shape(text: str) -> str:
     if scripts:
         ((script, _),) = scripts.most_common(1)
         return "accented letters" if script == "LATIN" else f"letters of {script.capitalize()}"
-    pictures = any(ord(c) >= _FIRST_PICTURE and unicodedata.category(c) == "So" for c in bare)
+    pictures = any(ord(c) in block for c in bare for block in _PICTURES)
     return "emoji" if pictures else "typographic signs"

@@ -1,0 +1,50 @@
+"""What tokens look like: one shape each, whatever the text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmaudit.measures.token_shapes import WORD, shape
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" word", WORD),
+        ("Word", WORD),
+        ("NASA", "all capitals"),
+        ("A", "single letters"),
+        (" 2024", "digits"),
+        ("1,000", "digits"),
+        ("mp3", "letters with digits"),
+        ("getName", "identifiers of code"),
+        ("__init", "identifiers of code"),
+        ("https", "web addresses"),
+        ("://", "web addresses"),
+        (".com", "web addresses"),
+        ("...", "punctuation"),
+        ("**", "marks of Markdown"),
+        ("##", "marks of Markdown"),
+        ("();", "brackets and operators"),
+        ("don't", "words with signs"),
+        ("\n\n", "white space"),
+        ("", "white space"),
+        ("café", "accented letters"),
+        ("мир", "letters of Cyrillic"),
+        ("道", "letters of Cjk"),
+        ("—", "typographic signs"),
+        ("\U0001f600", "emoji"),
+        ("\ufffd", "typographic signs"),
+    ],
+)
+def test_each_text_has_its_shape(text: str, expected: str) -> None:
+    """By hand."""
+    assert shape(text) == expected
+
+
+@given(st.text(max_size=12), st.sampled_from(["", " ", "\n", "  "]))
+def test_spaces_around_a_text_do_not_count(text: str, space: str) -> None:
+    """Every text has a shape."""
+    assert shape(space + text + space) == shape(text)
