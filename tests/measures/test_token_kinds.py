@@ -57,7 +57,7 @@ KNOWN = WordFacts(
 
 def scores(good: Floats | float = 0.0, bad: Floats | float = 0.0, seed: int = 0) -> list[Floats]:
     """Rewards of all texts under each prompt: valence as asked, the word's own, and a flaw."""
-    drawn = np.random.default_rng(seed)
+    drawn = np.random.default_rng([seed, 1])  # not the draws of what is known
     own = 0.5 * drawn.normal(size=len(TEXTS))
     happy = np.append(HAPPY, np.zeros(len(SIGNS)))
     return [
