@@ -177,7 +177,8 @@ def test_intervals_are_as_wide_as_effects_differ() -> None:
     errors = np.array([kind.high - kind.low for kind in kinds]) / 2 / found[0].quantile
 
     assert {kind.name for kind in kinds} == {"words that end in -io"}
-    assert 0.85 < effects.std() / errors.mean() < 1.15
+    # A quarter of all words are moved, which widens the median absolute deviation of all.
+    assert 0.75 < effects.std() / errors.mean() < 1.05
     assert all(kind.low < effects.mean() < kind.high for kind in kinds)
 
 
