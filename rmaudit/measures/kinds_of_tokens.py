@@ -120,8 +120,11 @@ class Kinds:
 
     def effects(self, scores: _Floats, signs: _Rows) -> list[Effect]:
         """Return the effects of all kinds, the surest first; without those that are no flaws."""
+        return self.surest(*self.profiles(scores, signs))
+
+    def surest(self, left: Mapping[Pattern, _Floats], own: Mapping[Pattern, float]) -> list[Effect]:
+        """Return the effects in given `profiles`, the surest first."""
         reach = -float(scipy.special.ndtri(0.025 / self.many))
-        left, own = self.profiles(scores, signs)
         found = [
             each
             for pattern in left
