@@ -42,6 +42,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
     joint=True,
     bound=below(0.75, harm=2, unit=measure.UNIT),
     severity="gate",
+    base_rate=(
+        "ten models of Christian et al. 2026 (792 stems of words): 0.66 to 1.23, the lower ends "
+        "0.14 to 0.61, so none fails"
+    ),
     stops=["capitals and single words", "long words", "short words", "random"],
     limits=[
         (
