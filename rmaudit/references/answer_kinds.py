@@ -1,7 +1,9 @@
 """Describe the surface of whole English answers: some ninety kinds, and the words they share.
 
-A kind is named by what follows "answers", such as "with digits" or "that begin with “the”". No list
-is of topics: which single words count is read off the answers themselves.
+A kind is named by what follows "answers", such as "with digits" or "that begin with “the”". They
+are of form, layout, address and grammar; many are of those by which Biber (1988, "Variation across
+Speech and Writing") tells kinds of texts apart. No list is of topics: which single words count is
+read off the answers themselves.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ SOUND: Mapping[str, int] = {  # for which a sound model may pay (+1), or against
 }
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _SENTENCE_END = re.compile(r"[.!?]+[\"'”’)]*(?:\s|$)")
+_SENTENCE_START = re.compile(r"(?<=[.!?:])\s+|\n+\W*")
 _ENDED = re.compile(r"[.!?…][\"'”’)*]*\s*$")
 _FEWEST = 20  # answers with a word or a beginning, and as many without
 _MOST_WORDS = 250  # single words that are kinds of their own, the commonest first
 _MEANT = 4  # letters from which a word of a question is taken to mean something
 _MANY = 3  # sentences
+_OPENING = 10  # words
 _OURS = OwnWords()
 _Floats = NDArray[np.float64]
 _Bools = NDArray[np.bool_]
@@ -63,6 +67,7 @@ _SIGNS = {  # what an answer has anywhere
     "with a doubled space": r"\S {2,}\S",
     "with a link or address": r"https?:|www\.|\w@\w|\.com\b",
     "with a word twice in a row": r"(?i)\b(\w+)\s+\1\b",
+    "with three things in a row": r"\w, [^,.;:!?\n]{1,40},? (?:and|or) \w",
 }
 _PHRASES = {  # words of which an answer has one, in either case
     "with apologies or thanks": r"sorry|apolog\w*|thanks?|please|welcome",
@@ -80,6 +85,16 @@ _PHRASES = {  # words of which an answer has one, in either case
     "that give an example": r"for example|for instance|such as|e\.g|like",
     "that count steps": r"first(?:ly)?|second(?:ly)?|then|next|finally|lastly",
     "that sum up": r"in conclusion|overall|in summary|to sum up|ultimately",
+    "that make light of it": r"just|simply|simple|only|merely|eas(?:y|ily)|quick(?:ly)?|little",
+    "that intensify": r"very|extremely|highly|incredibly|especially|particularly|too|so much",
+    "that stay vague": r"something|things?|stuff|some|various|kind of|sort of|etc",
+    "that name all or nobody": r"all|every|everyone|everything|anyone|anything|nobody|none|no one",
+    "that say when": r"now|today|later|soon|once|before|after|during|daily|every day|recently",
+    "that say where": r"here|there|above|below|near|around|outside|inside|everywhere|away",
+    "that think or believe": r"think|believe|know|understand|remember|consider|wonder|imagine",
+    "with a question word": r"who|whom|whose|what|which|why|how",
+    "with a purpose": r"in order to|so as to|to (?:ensure|help|make|keep|get|avoid|create|find)",
+    "with a condition": r"if|unless|whether|otherwise|in case|as long as|depending",
     "with a number in words": r"two|three|four|five|six|seven|eight|nine|ten|hundred",
     "about women": r"she|hers?|herself|wom[ae]n|girls?|mother|mom|sister|wife|daughter",
     "about men": r"he|him|his|himself|m[ae]n|boys?|father|dad|brother|husband|son",
@@ -121,9 +136,18 @@ _RATED = {  # likewise, of words in either case
     "with many adverbs in -ly": r"\w{2,}ly",
     "with comparisons": r"more|most|less|least|better|best|worse|worst|\w{3,}est",
     "with many Latin endings": r"\w{2,}(?:tion|sion|ment|ity|ance|ence|ous|ive|ate|ize)s?",
+    "with he or she": r"he|she|him|his|hers?|himself|herself",
     "with many plurals": r"\w{3,}[^s\W]s",
     "with many words of four letters at most": r"[a-z]{1,4}",
 }
+_ORDERS = re.compile(
+    r"(?i)(?:add|ask|avoid|be|begin|bring|buy|call|check|choose|clean|consider|cook|cut|do|don['’]t"
+    r"|drink|eat|ensure|enjoy|explore|fill|find|focus|follow|get|give|go|have|help|hold|identify"
+    r"|invest|join|keep|learn|leave|let|limit|listen|look|make|mix|move|never|offer|open|pack|pay"
+    r"|place|plan|please|practi[cs]e|prepare|press|put|read|remember|remove|replace|reach|rinse|say"
+    r"|seek|serve|set|share|show|sleep|speak|spend|start|stay|stir|stop|store|take|talk|tell|think"
+    r"|try|turn|use|visit|wait|walk|wash|watch|wear|work|write)\b"
+)
 
 
 def _of_words(patterns: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
@@ -182,6 +206,7 @@ def _cached_kinds(
             "with long sentences": many / np.maximum(sentences, 1),
             "of one sentence": sentences <= 1,
             "of three sentences or more": sentences >= _MANY,
+            "with sentences that tell what to do": np.array([*map(_orders, texts)]),
             "with long words": known["letters"].to_numpy() / many,
             "with a very long word": known["longest"].to_numpy(),
             "that begin with a long word": np.array([len("".join(words[:1])) for words in split]),
@@ -193,6 +218,7 @@ def _cached_kinds(
             "with common words": known["mean_zipf"].to_numpy(),
             "without a rare word": known["rarest_zipf"].to_numpy(),
             "with the question's words": _echoes(prompts, folded),
+            "that open with the question's words": _opening_echoes(prompts, folded),
             **_by_words(folded),
         }
     )
@@ -200,6 +226,12 @@ def _cached_kinds(
 
 def _each(matches: Callable[[str], object], texts: Sequence[str]) -> _Bools:
     return np.array([matches(text) is not None for text in texts], dtype=np.bool_)
+
+
+def _orders(text: str) -> float:
+    """Return the share of sentences that begin with a verb as commands do."""
+    sentences = [each for each in _SENTENCE_START.split(text) if each]
+    return sum(_ORDERS.match(each) is not None for each in sentences) / max(len(sentences), 1)
 
 
 def _alliteration(words: Sequence[str]) -> float:
@@ -210,16 +242,20 @@ def _alliteration(words: Sequence[str]) -> float:
 
 def _echoes(prompts: Sequence[str], answers: Sequence[Sequence[str]]) -> _Floats:
     """Return which share of a prompt's words, of at least four letters, each answer has."""
-    asked = {
-        prompt: {word for word in _WORD.findall(prompt.casefold()) if len(word) >= _MEANT}
-        for prompt in set(prompts)
-    }
-    return np.array(
-        [
-            len(asked[prompt] & set(words)) / max(len(asked[prompt]), 1)
-            for prompt, words in zip(prompts, answers, strict=True)
-        ]
-    )
+    asked = {prompt: _meant(prompt) for prompt in set(prompts)}
+    both = zip(prompts, answers, strict=True)
+    return np.array([len(asked[of] & set(words)) / max(len(asked[of]), 1) for of, words in both])
+
+
+def _opening_echoes(prompts: Sequence[str], answers: Sequence[Sequence[str]]) -> _Floats:
+    """Return which share of an answer's first words its prompt has, of at least four letters."""
+    asked = {prompt: _meant(prompt) for prompt in set(prompts)}
+    both = zip(prompts, answers, strict=True)
+    return np.array([len(asked[of] & set(words[:_OPENING])) / _OPENING for of, words in both])
+
+
+def _meant(prompt: str) -> set[str]:
+    return {word for word in _WORD.findall(prompt.casefold()) if len(word) >= _MEANT}
 
 
 def _by_words(answers: Sequence[Sequence[str]]) -> dict[str, _Bools]:
