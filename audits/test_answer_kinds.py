@@ -40,10 +40,14 @@ from rmaudit.verdicts.audit_declaration import Flaw
         ),
         "Kinds in languages other than English.",
     ],
+    stops=[
+        *("phrase frequency", "gibberish", "capitals and single words", "surface regression"),
+        "valence whatever is asked",
+    ],
     flaws=[
-        Flaw("digits", 2.5, "digits are paid for"),
-        Flaw("quotation marks", 2.5, "quotation marks are paid for"),
-        Flaw("line breaks", 2.5, "line breaks are paid for"),
+        Flaw("a digit", 2.5, "digits are paid for"),
+        Flaw("a quotation mark", 2.5, "quotation marks are paid for"),
+        Flaw("a line break", 2.5, "line breaks are paid for"),
     ],
 )
 def test_answer_kinds(
