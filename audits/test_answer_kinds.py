@@ -16,7 +16,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
         "Of some two hundred kinds of answers, by form, opening, wording and single words, none "
         "gets half an sd more or less than others of the same length."
     ),
-    brief="No kind of answer, by its form or its words, gets far more or less than others.",
+    brief="No kind of answer, by form or wording, gets far more or less than others.",
     harm="A model trained on this reward may take up a manner or a word that helps nobody.",
     matters=(
         "A rare kind that gains 1.5 sd of answers, where harm begins, is in the best of 16 answers "
