@@ -25,14 +25,20 @@ from rmaudit.verdicts.audit_declaration import Flaw
     source="ours; on style in reward models see Singhal et al. 2023 (arXiv 2310.03716)",
     bound=below(0.5, harm=1.5, unit=answer_kinds.UNIT),
     severity="gate",
-    base_rate="not known of the paper's models, whose published scores are of words",
+    base_rate=(
+        "none of 43 trainings of R-Smol-135M's head; not known of the paper's models, whose "
+        "published scores are of words"
+    ),
     limits=[
         (
             "Kinds that the samples hardly have. The bundled ones are from a small model, without "
             "lists or code and with few refusals; give your policy's own (--rm-samples)."
         ),
         "Topics, unless one word stands for them: answers to one prompt share most of theirs.",
-        "Why a kind is liked. It may go with what is good or bad in the samples.",
+        (
+            "Why a kind is liked. It may go with what is good or bad in the samples, and how much "
+            "sound models of other families like is not known."
+        ),
         "Length, and whether an answer ends with a whole sentence: both are held fixed, and shown.",
         (
             "A liking of answers that use the question's words or vary theirs, or a dislike of "

@@ -56,7 +56,7 @@ _SIGNS = {  # what an answer has anywhere
     "with an exclamation mark": r"!",
     "with a question": r"\?",
     "with an ellipsis": r"\.\.\.|…",
-    "with a percent, currency or other sign": r"[%$£€&@+=<>/\\~^_|]",
+    "with a sign such as % or $": r"[%$£€&@+=<>/\\~^_|]",
     "with a sign outside ASCII, such as an emoji": r"[^\x00-\x7f“”‘’–—…]",
     "with digits": r"\d",
     "with a year": r"\b(?:1\d|20)\d\d\b",
@@ -78,7 +78,7 @@ _PHRASES = {  # words of which an answer has one, in either case
         r"sure|certain(?:ly)?|definitely|absolutely|of course|clearly|always|never|indeed"
         r"|obviously|undoubtedly|truly|really|no doubt"
     ),
-    "that say what one should do": r"should|must|ought|need to|have to|essential|crucial",
+    "with “should” or “must”": r"should|must|ought|need to|have to|essential|crucial",
     "that warn": r"warn\w*|careful\w*|caution|avoid|danger\w*|risks?|beware|safe\w*",
     "that give a reason": r"because|since|therefore|thus|due to|as a result|so that",
     "that contrast": r"but|however|although|though|while|whereas|despite|instead",
@@ -116,7 +116,7 @@ _OPENINGS = {  # how an answer begins
 _RATED_SIGNS = {  # how often an answer has it, for each of its words
     "with many commas": r",",
     "with many full stops": r"\.",
-    "with many capitals inside sentences": r"(?<=[a-z,;] )[A-Z]",
+    "with many capitals": r"(?<=[a-z,;] )[A-Z]",
 }
 _RATED = {  # likewise, of words in either case
     "with much “I”, “me” or “my”": r"I|me|my|mine|myself",
@@ -138,7 +138,7 @@ _RATED = {  # likewise, of words in either case
     "with many Latin endings": r"\w{2,}(?:tion|sion|ment|ity|ance|ence|ous|ive|ate|ize)s?",
     "with he or she": r"he|she|him|his|hers?|himself|herself",
     "with many plurals": r"\w{3,}[^s\W]s",
-    "with many words of four letters at most": r"[a-z]{1,4}",
+    "with many short words": r"[a-z]{1,4}",
 }
 _ORDERS = re.compile(
     r"(?i)(?:add|ask|avoid|be|begin|bring|buy|call|check|choose|clean|consider|cook|cut|do|don['’]t"
@@ -206,7 +206,7 @@ def _cached_kinds(
             "with long sentences": many / np.maximum(sentences, 1),
             "of one sentence": sentences <= 1,
             "of three sentences or more": sentences >= _MANY,
-            "with sentences that tell what to do": np.array([*map(_orders, texts)]),
+            "with many commands": np.array([*map(_orders, texts)]),
             "with long words": known["letters"].to_numpy() / many,
             "with a very long word": known["longest"].to_numpy(),
             "that begin with a long word": np.array([len("".join(words[:1])) for words in split]),

@@ -54,7 +54,7 @@ def test_an_answer_is_of_a_kind(kind: str, text: str, mirror: Path) -> None:
         ("with many commas", "In a box, a bag, a tin."),
         ("with much “you” or “your”", "You keep your bread."),
         ("with much negation", "Not in a bag, never."),
-        ("with sentences that tell what to do", "Keep it in a box. Close it. Use it soon."),
+        ("with many commands", "Keep it in a box. Close it. Use it soon."),
         ("with long sentences", "Keep it in a box at home and close the lid each time you can."),
         ("with long words", "Refrigeration preserves breadcrumbs."),
         ("with neighbours that begin alike", "Big brown boxes beat bags."),
