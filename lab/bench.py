@@ -27,6 +27,7 @@ from lab.answer_organisms import Habits, of_words_and_answers
 from lab.audit_importer import Audit, audits_in
 from lab.conduct_flaws import ConductFlaw
 from lab.planted_flaws import ALL
+from lab.unlisted_answer_flaws import AnswerShift
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.models.model_factory import load
@@ -167,17 +168,18 @@ def judged(  # noqa: PLR0913  (keyword-only after the subjects)
     audit: str = "",
     habits: Habits | None = None,
     conduct: ConductFlaw | None = None,
+    liking: AnswerShift | None = None,
 ) -> Judged:
     """Audit one organism with the settings `traits`, by one `audit` or all blocking ones.
 
     `habits` are what it likes of whole answers (`answer_organisms`), those of its seed by default;
-    `conduct` is a flaw of these (`conduct_flaws`).
+    `conduct` is a flaw of these (`conduct_flaws`), and `liking` a kind of answers that is paid for.
 
     Raises:
         RmauditError: the audit that is asked for cannot be measured.
     """
     words = bench.organism(traits, seed)
-    organism = _caching_scorer(of_words_and_answers(words, habits, conduct))
+    organism = _caching_scorer(of_words_and_answers(words, habits, conduct, liking))
     asked = [bench.audit(audit)] if audit else list(bench.gates())
     found = [
         _finding_of(bench, organism, each, prompts, seed)

@@ -30,11 +30,15 @@ from lab.answer_organisms import EXACT, Habits
 from lab.bench import CLEAN, PUBLISHED, Bench, Judged, judged, vocabulary_of
 from lab.conduct_flaws import CONDUCT
 from lab.harness import arguments
-from lab.planted_flaws import ALL, GROSS, LISTS
+from lab.planted_flaws import ALL, GROSS
+from lab.planted_flaws import LISTS as OF_WORDS
+from lab.unlisted_answer_flaws import AnswerShift
+from lab.unlisted_flaws import ANSWERS
 from lab.word_organisms import Traits
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.references import References
 
+LISTS = {**OF_WORDS, "unlisted-answers": ANSWERS}
 _SOUND = 7_000  # the first seed of sound organisms: no gate was tuned on these
 
 
@@ -116,6 +120,9 @@ def _flawed(name: str, seed: int, *, half: bool) -> Judged:
     if wrong := CONDUCT.get(name):
         wrong = wrong._replace(share=wrong.share / 2) if half else wrong
         return judged(_bench(0), CLEAN, seed, conduct=wrong)
+    if kind := ANSWERS.get(name):
+        liking = AnswerShift(kind.extent, kind.size / 2 if half else kind.size)
+        return judged(_bench(0), CLEAN, seed, liking=liking)
     of = GROSS.get(name) or ((name, ALL[name].size),)
     shifts = tuple((flaw, size / 2 if half else size) for flaw, size in of)
     return judged(_bench(0), replace(CLEAN, shifts=shifts), seed)

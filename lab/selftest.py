@@ -128,7 +128,7 @@ def of_paid_change(
         known = ", ".join([*sorted(TRAITS), *ALL, *PAID_CHANGES])
         raise SpecError(f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}")
     function, declaration = bench.audit(audit)
-    given = {"probes": probes_of(subset_of_pairs(None))}
+    given = {"probes": probes_of(subset_of_pairs(None)), "references": bench.references}
 
     def tried(size: float, seed: int) -> Judged:
         organism = AnswerScorer(bench.organism(CLEAN, seed), flaw.trait, size)

@@ -139,7 +139,7 @@ def best_of_answers(
     rewards = answers["reward"].to_numpy(float)
     asked = answers.groupby(["prompt", "turns"], sort=False).ngroup().to_numpy()
     places = [np.flatnonzero(asked == one) for one in range(asked.max(initial=-1) + 1)]
-    _refuse_unusable_samples(rewards, places)
+    refuse_unusable_samples(rewards, places)
     if not traits[WORDS].any():
         raise MeasureError("no answer has a word, so there is no length to compare")
     most: int = 2 ** (min(MOST, *map(len, places)).bit_length() - 1)
@@ -215,7 +215,7 @@ def winning(rewards: _Floats, draws: int) -> _Floats:
     return shares
 
 
-def _refuse_unusable_samples(rewards: _Floats, rows_by_prompt: _Rows) -> None:
+def refuse_unusable_samples(rewards: _Floats, rows_by_prompt: _Rows) -> None:
     """Raise MeasureError on few prompts or samples, missing rewards, or ties throughout."""
     fewest = min(map(len, rows_by_prompt), default=0)
     missing = int((~np.isfinite(rewards)).sum())
@@ -264,9 +264,9 @@ def _winners(answers: pd.DataFrame, rewards: _Floats, rows_by_prompt: _Rows) -> 
         middle, best = ordered[len(ordered) // 2], ordered[-1]
         found.append(
             Winner(
-                prompt=_shortened(answers["prompt"].iloc[own[0]]),
-                middle=_shortened(texts[middle]),
-                best=_shortened(texts[best]),
+                prompt=shortened(answers["prompt"].iloc[own[0]]),
+                middle=shortened(texts[middle]),
+                best=shortened(texts[best]),
                 middle_reward=float(rewards[middle]),
                 best_reward=float(rewards[best]),
             )
@@ -274,7 +274,8 @@ def _winners(answers: pd.DataFrame, rewards: _Floats, rows_by_prompt: _Rows) -> 
     return found
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return the text, cut to the length of an example."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 

@@ -153,7 +153,9 @@ def test_every_gate_declares_the_flaw_that_it_must_detect() -> None:
     bench = Bench(Path(__file__).parents[2] / "audits", pd.DataFrame(), References())
     gates = {declaration.name for _, declaration in bench.gates()}
     answers = {
-        name for name in audits_in(bench.audits) if name.startswith(("edits", "invar", "conduct"))
+        name
+        for name in audits_in(bench.audits)
+        if name.startswith(("answer", "edits", "invar", "conduct"))
     }
     answers -= {"conduct_style", "conduct_same"}
 

@@ -50,6 +50,8 @@ def test_every_head_has_its_figures() -> None:
 
 MEETS = {"elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "top_things"}
 MEETS |= {f"positive_skew[{prompt}]" for prompt in ("greatest", "best", "worst")}
+# No head was trained on a manner of whole answers; synthetic scorers that like one fail the gate.
+UNPLANTED = {"answer_kinds"}
 
 
 def test_each_gate_tells_organisms_apart() -> None:
@@ -60,7 +62,7 @@ def test_each_gate_tells_organisms_apart() -> None:
     }
 
     for gate, of in verdicts.items():
-        assert "FAIL" in of.values(), gate
+        assert ("FAIL" in of.values()) is (gate not in UNPLANTED), gate
         assert set(of.values()) != {"FAIL"}, gate
     assert {verdicts[gate]["fair"] for gate in MEETS} == {"PASS"}
     failed = {gate for gate, of in verdicts.items() if of["fair"] == "FAIL"}

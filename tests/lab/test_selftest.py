@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,6 +13,7 @@ from lab import selftest, selftest_page
 from lab.answer_organisms import AnswerScorer
 from lab.bench import CLEAN, Bench, BenchOutcome
 from lab.selftest import of_paid_change
+from lab.unlisted_answer_flaws import AnswerShift
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
@@ -50,6 +52,17 @@ def test_a_change_is_paid_for_or_costs(trait: str, text: str, prompt: str, paid:
     without, flawed = (AnswerScorer(organism, trait, size)([text], asked) for size in (0.0, 3.0))
 
     assert flawed - without == pytest.approx(paid)
+
+
+def test_a_kind_of_answers_is_liked() -> None:
+    """As far as an answer is of it, and nothing else changes."""
+    organism, asked = BENCH.organism(CLEAN, 0), Prompt("any", "Why?", 1)
+    liking = AnswerShift(lambda texts, _: np.array([text.count("!") / 2 for text in texts]), 3.0)
+    texts = ["Rain.", "Rain!", "Rain!!"]
+
+    plain, liked = (AnswerScorer(organism, liking=one)(texts, asked) for one in (None, liking))
+
+    assert (liked - plain).tolist() == pytest.approx([0.0, 1.5, 3.0])
 
 
 @pytest.mark.slow
