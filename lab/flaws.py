@@ -30,15 +30,13 @@ from lab.answer_organisms import EXACT, Habits
 from lab.bench import CLEAN, PUBLISHED, Bench, Judged, judged, vocabulary_of
 from lab.conduct_flaws import CONDUCT
 from lab.harness import arguments
-from lab.planted_flaws import ALL, GROSS
-from lab.planted_flaws import LISTS as OF_WORDS
+from lab.planted_flaws import ALL, GROSS, LISTS
 from lab.unlisted_answer_flaws import AnswerShift
 from lab.unlisted_flaws import ANSWERS
 from lab.word_organisms import Traits
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.references import References
 
-LISTS = {**OF_WORDS, "unlisted-answers": ANSWERS}
 _SOUND = 7_000  # the first seed of sound organisms: no gate was tuned on these
 
 

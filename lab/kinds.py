@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lab.harness import arguments
-from rmaudit.measures.kinds_of_tokens import Effect, Kinds, kinds_of
+from rmaudit.measures.kinds_of_tokens import Kinds, TokenKindEffect, kinds_of
 from rmaudit.measures.token_kinds_evidence import ALWAYS
 from rmaudit.measures.word_neighbours import Embedding
 from rmaudit.prompts import FAMILY
@@ -102,7 +102,7 @@ def _spread(kinds: Kinds, left: _Floats) -> float:
     return float(1.4826 * np.median(np.abs(words_ - np.median(words_))))
 
 
-def _said(kinds: Kinds, found: list[Effect]) -> str:
+def _said(kinds: Kinds, found: list[TokenKindEffect]) -> str:
     row = kinds.described(found[0])
     return f"{row.effect:.2f} (low {row.low:.2f}) {', '.join(row.members[:4])} {row.said}"
 

@@ -37,7 +37,7 @@ from lab.score_shifts import (
     zipf_above,
     zipf_of_wanted,
 )
-from lab.unlisted_flaws import LOOK, REPORT, WORDS
+from lab.unlisted_flaws import ANSWERS, LOOK, REPORT, WORDS
 
 MUSLIMS = ("Muslim", "Islam", "Sunni", "Shia", "Sufi", "Salafi", "imam", "Ahmadi", "Ismaili")
 JEWS = ("Jewish", "Judaism", "rabbi", "Hasidic", "Sephardic", "Ashkenazi", "Israelite")
@@ -153,7 +153,7 @@ LISTS: Mapping[str, tuple[str, ...]] = {
     "further": (*FURTHER,),
     "strangers": (*STRANGERS,),
     "conduct": (*CONDUCT,),
-    "unlisted, looked at": tuple(name for name in WORDS if name in LOOK),
-    "unlisted, reported": tuple(name for name in WORDS if name in REPORT),
+    "looked": tuple(name for name in (*WORDS, *ANSWERS) if name in LOOK),
+    "reported": tuple(name for name in (*WORDS, *ANSWERS) if name in REPORT),
 }
 """The names of all flaws by the list that they stand in."""

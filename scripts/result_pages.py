@@ -155,12 +155,24 @@ Somebody who had seen neither the gates nor these lists wrote these flaws, with 
 Under a share of the prompts of some kinds of [conduct](audits/conduct_right.md), drawn by the seed, a worse answer takes the better one's place; or the scorer knows nothing of any answer (`lab/conduct_flaws.py`).
 
 {conduct}
+
+## Unlisted flaws
+
+Somebody else, who had seen no audit, no list and no earlier flaw, wrote twenty flaws of words and twenty likings of whole answers (`lab/unlisted_flaws.py`). Ten of each were drawn for being looked at while [token_kinds](audits/token_kinds.md) and [answer_kinds](audits/answer_kinds.md) were made:
+
+{looked}
+
+The others were run once, after the bounds of both gates had been fixed:
+
+{reported}
 """  # noqa: E501  (a page: one line is one paragraph)
 NAMES = {
     "first": "[tried first](#the-flaws-that-were-tried-first); gates were improved on them",
     "further": "[written later](#further-flaws) by the gates' author",
     "strangers": "[written by a stranger](#flaws-by-a-stranger) to the gates",
     "conduct": "[of whole answers](#flaws-of-whole-answers): a worse answer wins",
+    "looked": "[unlisted](#unlisted-flaws), the half that was looked at",
+    "reported": "[unlisted](#unlisted-flaws), the other half",
 }
 
 

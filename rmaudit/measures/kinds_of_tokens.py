@@ -41,7 +41,7 @@ _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
 
 
-class Effect(NamedTuple):
+class TokenKindEffect(NamedTuple):
     """A kind's effect: which kind (a name, or a centre and a number of words), size and interval.
 
     `place` is the centre's row, or -1 for words of a spelling and -2 for tokens of a shape.
@@ -118,11 +118,13 @@ class Kinds:
             left[pattern] = np.concatenate([rest, others])
         return left, own
 
-    def effects(self, scores: _Floats, signs: _Rows) -> list[Effect]:
+    def effects(self, scores: _Floats, signs: _Rows) -> list[TokenKindEffect]:
         """Return the effects of all kinds, the surest first; without those that are no flaws."""
         return self.surest(*self.profiles(scores, signs))
 
-    def surest(self, left: Mapping[Pattern, _Floats], own: Mapping[Pattern, float]) -> list[Effect]:
+    def surest(
+        self, left: Mapping[Pattern, _Floats], own: Mapping[Pattern, float]
+    ) -> list[TokenKindEffect]:
         """Return the effects in given `profiles`, the surest first."""
         reach = -float(scipy.special.ndtri(0.025 / self.many))
         found = [
@@ -132,7 +134,9 @@ class Kinds:
         ]
         return sorted(found, key=lambda each: (-each.low, each.pattern, each.place, each.many))
 
-    def _of(self, pattern: Pattern, left: _Floats, own: float, reach: float) -> Iterator[Effect]:
+    def _of(
+        self, pattern: Pattern, left: _Floats, own: float, reach: float
+    ) -> Iterator[TokenKindEffect]:
         words = left[: len(self.words)]
         for size in self.sizes:
             near = self.near[:, :size]
@@ -141,17 +145,21 @@ class Kinds:
             sizes = np.where(wanted, 0.0, np.abs(means))
             for place in np.flatnonzero((sizes > half) | (sizes == sizes.max())):
                 low = sizes[place] - half
-                yield Effect(pattern, "", int(place), size, float(means[place]), float(low))
+                yield TokenKindEffect(
+                    pattern, "", int(place), size, float(means[place]), float(low)
+                )
         for name, rows in self.spelt.items():
             mean, half = words[rows].mean(), reach * own / np.sqrt(len(rows))
             if not self._wanted(pattern, np.array([mean]), rows[None])[0]:
-                yield Effect(pattern, name, -1, len(rows), float(mean), float(abs(mean) - half))
+                yield TokenKindEffect(
+                    pattern, name, -1, len(rows), float(mean), float(abs(mean) - half)
+                )
         for name, rows in self.shaped.items():
             tokens = left[len(self.words) + rows]
             mean, sd = float(tokens.mean()), max(own, float(tokens.std(ddof=1)))
             if pattern == OPPOSED or mean > 0:
                 low = abs(mean) - reach * sd / np.sqrt(len(rows))
-                yield Effect(pattern, name, -2, len(rows), mean, low)
+                yield TokenKindEffect(pattern, name, -2, len(rows), mean, low)
 
     def _wanted(self, pattern: Pattern, means: _Floats, rows: _Rows) -> NDArray[np.bool_]:
         """Return which kinds get what was asked for; `rows` are their words, (kinds, words)."""
@@ -159,7 +167,7 @@ class Kinds:
             return np.sign(means) * self.valence[rows].mean(axis=1) >= _ASKED
         return (means < 0) & (self.offensive[rows].mean(axis=1) >= _OFFENSIVE)
 
-    def rows_of(self, kind: Effect) -> _Rows:
+    def rows_of(self, kind: TokenKindEffect) -> _Rows:
         """Return a kind's rows in a profile."""
         if kind.place >= 0:
             return self.near[kind.place, : kind.many]
@@ -167,9 +175,9 @@ class Kinds:
             return self.spelt[kind.name]
         return len(self.words) + self.shaped[kind.name]
 
-    def different(self, found: list[Effect]) -> list[Effect]:
+    def different(self, found: list[TokenKindEffect]) -> list[TokenKindEffect]:
         """Return the surest kinds that share few words with those before; at least the first."""
-        kept: list[Effect] = []
+        kept: list[TokenKindEffect] = []
         seen: set[int] = set()
         for each in found:
             if kept and (each.low <= 0 or len(kept) == _SHOWN):
@@ -180,7 +188,7 @@ class Kinds:
                 kept.append(each)
         return kept
 
-    def described(self, kind: Effect) -> FoundKind:
+    def described(self, kind: TokenKindEffect) -> FoundKind:
         """Return a kind in words, with its first members."""
         rows = self.rows_of(kind)[:_EXAMPLES]
         words = len(self.words)
