@@ -9,6 +9,7 @@ import pytest
 from lab.conduct_flaws import CONDUCT
 from lab.planted_flaws import ALL, GROSS, LISTS
 from lab.score_shifts import every_sixth, identity
+from lab.unlisted_flaws import ANSWERS
 from lab.word_organisms import Planted, Traits
 from rmaudit.prompts import PROMPTS
 
@@ -59,7 +60,7 @@ def test_unknown_things_lose_what_people_say_of_them() -> None:
 
 def test_a_name_is_of_one_flaw() -> None:
     """Lists are merged by name, so a second flaw of a name would replace the first."""
-    of_all = {**ALL, **GROSS, **CONDUCT}
+    of_all = {**ALL, **GROSS, **CONDUCT, **ANSWERS}
     assert sorted(name for names in LISTS.values() for name in names) == sorted(of_all)
 
 
