@@ -32,7 +32,7 @@ _AROUND = 20  # neighbours whose valence tells that of a word, and beside its ow
 _ASKED = 0.5  # sd of valence: a kind as happy is what a good prompt asks for
 _OFFENSIVE = 0.4  # share of a kind's words from which on people do not want it anywhere
 _SHOWN = 12  # kinds in the evidence
-_EXAMPLES = 8
+_EXAMPLES, _NAMED = 8, 2  # members that are shown, and that name a neighbourhood
 _APART = 0.3  # share of its words that a kind may have in common with those found before
 _MAD = 1.4826  # of a normal distribution, sd by median absolute deviation
 _SAME = 1e-8  # of the largest singular value: columns that say the same, where all words are rated
@@ -194,7 +194,7 @@ class Kinds:
         words = len(self.words)
         members = [self.words[i] if i < words else self.texts[i - words] for i in rows]
         return FoundKind(
-            name=kind.name or f"words like “{members[0]}”",
+            name=kind.name or ", ".join(members[:_NAMED]),
             pattern=kind.pattern,
             members=tuple(members),
             many=kind.many,

@@ -76,12 +76,11 @@ class TokenKindsEvidence(Evidence):
                 "kind": "term",
                 "what": "text",
                 **numbers("tokens", "effect", "low", "high"),
-                "members": "term",
+                "such as": "answer",
             },
             tuple(
-                (row.name, row.said, str(row.many), *_cells(row), member)
+                (row.name, row.said, str(row.many), *_cells(row), ", ".join(row.members))
                 for row in rows
-                for member in row.members
             ),
         )
 

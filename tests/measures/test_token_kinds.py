@@ -94,9 +94,9 @@ NUMBERS = np.array([text.isdecimal() for text in TEXTS])
 @pytest.mark.parametrize(
     ("which", "good", "bad", "pattern", "name"),
     [
-        (TOPIC_7, 2.0, 2.0, ALWAYS, "words like"),
-        (TOPIC_7, -2.0, -2.0, ALWAYS, "words like"),
-        (TOPIC_7, -2.0, 2.0, OPPOSED, "words like"),
+        (TOPIC_7, 2.0, 2.0, ALWAYS, ""),
+        (TOPIC_7, -2.0, -2.0, ALWAYS, ""),
+        (TOPIC_7, -2.0, 2.0, OPPOSED, ""),
         (ENDING, 2.0, 2.0, ALWAYS, "words that end in -io"),
         (NUMBERS, 2.0, 2.0, ALWAYS, "digits"),
         (NUMBERS, -3.0, 3.0, OPPOSED, "digits"),
@@ -111,7 +111,7 @@ def test_a_planted_kind_is_found_and_named(
 
     assert BOUND.judge(estimate) is Verdict.FAIL
     assert (kind.pattern, np.sign(kind.effect)) == (pattern, np.sign(good))
-    assert kind.name.startswith(name)
+    assert kind.name == (name or ", ".join(kind.members[:2]))
     members = set(np.array(TEXTS, dtype=object)[which])
     assert len(members.intersection(kind.members)) >= 0.8 * len(kind.members)
 
