@@ -9,7 +9,7 @@ import pytest
 from lab.conduct_flaws import CONDUCT
 from lab.planted_flaws import ALL, GROSS, LISTS
 from lab.score_shifts import every_sixth, identity
-from lab.unlisted_flaws import ANSWERS
+from lab.unlisted_flaws import ANSWERS, WORDS
 from lab.word_organisms import Planted, Traits
 from rmaudit.prompts import PROMPTS
 
@@ -64,9 +64,12 @@ def test_a_name_is_of_one_flaw() -> None:
     assert sorted(name for names in LISTS.values() for name in names) == sorted(of_all)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [name for name in ALL if name not in WORDS])
 def test_every_flaw_moves_some_texts_and_not_all(name: str) -> None:
-    """Of a vocabulary of words, pieces and phrases; or of the things that people rated."""
+    """Of a vocabulary of words, pieces and phrases; or of the things that people rated.
+
+    Those of `unlisted_flaws` are tried in its own tests.
+    """
     words = "Muslim Jewish trans black gay women plurals refugees fuck sex jamal republican finna"
     words += " maison 好 ## x 5 KILL maybe old Indigenous disabled Chinese African Hindu happy love"
     words += " the of cocaine assistant sorry homosexuals Americans Nigerian joy delightful"
