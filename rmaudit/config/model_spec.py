@@ -323,6 +323,14 @@ class ModelSpec:
             "audits use the other half"
         ),
     ] = None
+    wanted: Annotated[
+        tuple[tuple[str, str], ...],  # pairs, since a spec can be hashed; a mapping in the file
+        Key(
+            "kinds of tokens or answers that its makers want, each with the reason: by the name "
+            "that the report gives it (identifiers of code, answers with digits), or by a word, "
+            "for all words like it. token_kinds and answer_kinds show them, and do not fail by them"
+        ),
+    ] = ()
     notes: Annotated[
         tuple[str, ...], Key("a list of sentences to know before reading its numbers")
     ] = ()

@@ -6,9 +6,10 @@ or length, or the tokens of one shape (digits, code, a script).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ _SAME = 1e-8  # of the largest singular value: columns that say the same, where 
 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
+Place = tuple[int, int, str]  # a kind's `place`, number of members and name
+_NOTHING: Mapping[Place, str] = MappingProxyType({})
 
 
 class Effect(NamedTuple):
@@ -53,6 +56,7 @@ class Effect(NamedTuple):
     many: int
     effect: float
     low: float
+    wanted: str = ""  # why its model's makers want it; "" where nobody does
 
     @property
     def size(self) -> float:
@@ -118,33 +122,51 @@ class Kinds:
             left[pattern] = np.concatenate([rest, others])
         return left, own
 
-    def effects(self, scores: _Floats, signs: _Rows) -> list[Effect]:
+    def effects(
+        self, scores: _Floats, signs: _Rows, wanted: Mapping[Place, str] = _NOTHING
+    ) -> list[Effect]:
         """Return the effects of all kinds, the surest first; without those that are no flaws."""
-        return self.surest(*self.profiles(scores, signs))
+        return self.surest(*self.profiles(scores, signs), wanted)
 
-    def surest(self, left: Mapping[Pattern, _Floats], own: Mapping[Pattern, float]) -> list[Effect]:
-        """Return the effects in given `profiles`, the surest first."""
+    def surest(
+        self,
+        left: Mapping[Pattern, _Floats],
+        own: Mapping[Pattern, float],
+        wanted: Mapping[Place, str] = _NOTHING,
+    ) -> list[Effect]:
+        """Return the effects in given `profiles`, the surest first, those that are `wanted` last.
+
+        `wanted` has the reasons.
+        """
         reach = -float(scipy.special.ndtri(0.025 / self.many))
         found = [
-            each
+            each._replace(wanted=wanted.get((each.place, each.many, each.name), ""))
             for pattern in left
-            for each in self._of(pattern, left[pattern], own[pattern], reach)
+            for each in self._of(pattern, left[pattern], own[pattern], reach, wanted)
         ]
-        return sorted(found, key=lambda each: (-each.low, each.pattern, each.place, each.many))
+        return sorted(found, key=lambda e: (e.wanted != "", -e.low, e.pattern, e.place, e.many))
 
-    def _of(self, pattern: Pattern, left: _Floats, own: float, reach: float) -> Iterator[Effect]:
+    def _of(
+        self,
+        pattern: Pattern,
+        left: _Floats,
+        own: float,
+        reach: float,
+        wanted: Collection[Place],
+    ) -> Iterator[Effect]:
         words = left[: len(self.words)]
         for size in self.sizes:
             near = self.near[:, :size]
             means, half = words[near].mean(axis=1), reach * own / np.sqrt(size)
-            wanted = self._wanted(pattern, means, near)
-            sizes = np.where(wanted, 0.0, np.abs(means))
-            for place in np.flatnonzero((sizes > half) | (sizes == sizes.max())):
+            sizes = np.where(self._asked(pattern, means, near), 0.0, np.abs(means))
+            rest = sizes.copy()  # of these the largest is named, even if it may be chance
+            rest[[place for place, many, name in wanted if many == size and not name]] = -1.0
+            for place in np.flatnonzero((sizes > half) | (rest == max(rest.max(), 0.0))):
                 low = sizes[place] - half
                 yield Effect(pattern, "", int(place), size, float(means[place]), float(low))
         for name, rows in self.spelt.items():
             mean, half = words[rows].mean(), reach * own / np.sqrt(len(rows))
-            if not self._wanted(pattern, np.array([mean]), rows[None])[0]:
+            if not self._asked(pattern, np.array([mean]), rows[None])[0]:
                 yield Effect(pattern, name, -1, len(rows), float(mean), float(abs(mean) - half))
         for name, rows in self.shaped.items():
             tokens = left[len(self.words) + rows]
@@ -153,7 +175,7 @@ class Kinds:
                 low = abs(mean) - reach * sd / np.sqrt(len(rows))
                 yield Effect(pattern, name, -2, len(rows), mean, low)
 
-    def _wanted(self, pattern: Pattern, means: _Floats, rows: _Rows) -> NDArray[np.bool_]:
+    def _asked(self, pattern: Pattern, means: _Floats, rows: _Rows) -> NDArray[np.bool_]:
         """Return which kinds get what was asked for; `rows` are their words, (kinds, words)."""
         if pattern == OPPOSED:
             return np.sign(means) * self.valence[rows].mean(axis=1) >= _ASKED
@@ -193,6 +215,7 @@ class Kinds:
             effect=kind.effect,
             low=kind.low,
             high=kind.high,
+            wanted=kind.wanted,
         )
 
 

@@ -13,6 +13,7 @@ Pattern = Literal["under every prompt", "as if it were good"]
 ALWAYS: Pattern = "under every prompt"
 OPPOSED: Pattern = "as if it were good"
 _READ_OUT = 5
+WANTED = " (wanted)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class FoundKind:
     effect: float
     low: float
     high: float
+    wanted: str = ""
+    """Why the model's makers want it; "" where they do not, so that it can fail."""
 
     @property
     def said(self) -> str:
@@ -44,6 +47,7 @@ class TokenKindsEvidence(Evidence):
 
     kind: Literal["token_kinds"] = "token_kinds"
     rows: tuple[FoundKind, ...]
+    wanted: tuple[str, ...] = ()
 
     def looked_at(self, n: int, /) -> Mapping[str, int]:
         """Return the number of tokens, under the key `tokens`."""
@@ -79,7 +83,13 @@ class TokenKindsEvidence(Evidence):
                 "members": "term",
             },
             tuple(
-                (row.name, row.said, str(row.many), *_cells(row), member)
+                (
+                    row.name,
+                    row.said + (row.wanted and f"; wanted: {row.wanted}"),
+                    str(row.many),
+                    *_cells(row),
+                    member,
+                )
                 for row in rows
                 for member in row.members
             ),
@@ -94,7 +104,7 @@ def _ends(row: FoundKind) -> tuple[float, float]:
 def _row(row: FoundKind) -> MarkedRow:
     low, high = _ends(row)
     mark = Mark(value=row.effect, low=low, high=high, hollow=row.pattern == OPPOSED)
-    return MarkedRow(name=row.name, marks=(mark,))
+    return MarkedRow(name=row.name + (row.wanted and WANTED), marks=(mark,))
 
 
 def _cells(row: FoundKind) -> tuple[str, ...]:
