@@ -228,14 +228,13 @@ class IMPLICIT(Strict):
 
 
 JUDGE = mapping("Judge", Judge)
-_Kind = Annotated[str, Key("", "a kind as the report names it, or a word", r"\S(.*\S)?")]
 ENTRY = mapping(
     "Entry",
     ModelSpec,
     _EntryPolicy,
     judge=(JUDGE | None, None),
     implicit=(IMPLICIT | None, None),
-    wanted=(dict[_Kind, str], Field(default_factory=dict)),
+    wanted=(dict[str, str], Field(default_factory=dict)),
 )
 FILE = mapping("File", _PolicyKeys, OwnKeys, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
 SPEC_KEYS = [one.name for one in fields(ModelSpec) if one.name != "name"]
