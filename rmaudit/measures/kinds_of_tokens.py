@@ -178,8 +178,8 @@ class Kinds:
     def _asked(self, pattern: Pattern, means: _Floats, rows: _Rows) -> NDArray[np.bool_]:
         """Return which kinds get what was asked for; `rows` are their words, (kinds, words)."""
         if pattern == OPPOSED:
-            return np.sign(means) * self.valence[rows].mean(axis=1) >= _ASKED
-        return (means < 0) & (self.offensive[rows].mean(axis=1) >= _OFFENSIVE)
+            return np.asarray(np.sign(means) * self.valence[rows].mean(axis=1) >= _ASKED)
+        return np.asarray((means < 0) & (self.offensive[rows].mean(axis=1) >= _OFFENSIVE))
 
     def rows_of(self, kind: Effect) -> _Rows:
         """Return a kind's rows in a profile."""
@@ -262,7 +262,7 @@ def kinds_of(
         valence=felt,
         offensive=np.array([word in offensive for word in own]),
         design=design,
-        solve=np.linalg.pinv(design, rcond=_SAME),
+        solve=np.asarray(np.linalg.pinv(design, rcond=_SAME), np.float64),
         spelt=_large(_spellings(own), _SPELT),
         shaped=_large(shaped, _SHAPED),
     )
