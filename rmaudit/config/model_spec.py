@@ -326,9 +326,8 @@ class ModelSpec:
     wanted: Annotated[
         tuple[tuple[str, str], ...],  # pairs, since a spec can be hashed; a mapping in the file
         Key(
-            "kinds of tokens or answers that its makers want, each with the reason: by the name "
-            "that the report gives it (identifiers of code, answers with digits), or by a word, "
-            "for all words like it. token_kinds and answer_kinds show them, and do not fail by them"
+            "by kind as the report names it, or by a word of it, why its makers want that: then "
+            "token_kinds and answer_kinds do not fail by it (docs/how-to/accept-a-failure.md)"
         ),
     ] = ()
     notes: Annotated[

@@ -86,8 +86,8 @@ class AnswerKindsEvidence(Evidence):
             return None
         names = [row.answers + (row.wanted and f" (wanted: {row.wanted})") for row in rows]
         marks = tuple(
-            row_of(row.answers + (row.wanted and " (wanted)"), row.effect, row.low, row.high)
-            for row in rows
+            row_of(name, row.effect, row.low, row.high)
+            for name, row in zip(names, rows, strict=True)
         )
         return Chart(
             "Kinds of answers, and what they get",

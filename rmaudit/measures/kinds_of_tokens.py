@@ -6,10 +6,9 @@ or length, or the tokens of one shape (digits, code, a script).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +40,6 @@ _SAME = 1e-8  # of the largest singular value: columns that say the same, where 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
 Place = tuple[int, int, str]  # a kind's `place`, number of members and name
-_NOTHING: Mapping[Place, str] = MappingProxyType({})
 
 
 class Effect(NamedTuple):
@@ -76,6 +74,7 @@ class Kinds:
     `of` is each token's row among `words`, -1 for tokens that are none. Of the words, `near` are
     the nearest, (words, most), and `valence` is in sd; `solve` gives from their scores the weights
     of `design`'s columns, which explain them. `spelt` are rows of words, `shaped` of tokens.
+    `wanted` are the reasons for which a model's makers want kinds.
     """
 
     texts: tuple[str, ...]
@@ -88,6 +87,7 @@ class Kinds:
     solve: _Floats
     spelt: Mapping[str, _Rows]
     shaped: Mapping[str, _Rows]
+    wanted: Mapping[Place, str] = field(default_factory=dict)
 
     @property
     def many(self) -> int:
@@ -122,46 +122,29 @@ class Kinds:
             left[pattern] = np.concatenate([rest, others])
         return left, own
 
-    def effects(
-        self, scores: _Floats, signs: _Rows, wanted: Mapping[Place, str] = _NOTHING
-    ) -> list[Effect]:
+    def effects(self, scores: _Floats, signs: _Rows) -> list[Effect]:
         """Return the effects of all kinds, the surest first; without those that are no flaws."""
-        return self.surest(*self.profiles(scores, signs), wanted)
+        return self.surest(*self.profiles(scores, signs))
 
-    def surest(
-        self,
-        left: Mapping[Pattern, _Floats],
-        own: Mapping[Pattern, float],
-        wanted: Mapping[Place, str] = _NOTHING,
-    ) -> list[Effect]:
-        """Return the effects in given `profiles`, the surest first, those that are `wanted` last.
-
-        `wanted` has the reasons.
-        """
+    def surest(self, left: Mapping[Pattern, _Floats], own: Mapping[Pattern, float]) -> list[Effect]:
+        """Return the effects in given `profiles`, the surest first, what is `wanted` last."""
         reach = -float(scipy.special.ndtri(0.025 / self.many))
         found = [
-            each._replace(wanted=wanted.get((each.place, each.many, each.name), ""))
+            each._replace(wanted=self.wanted.get((each.place, each.many, each.name), ""))
             for pattern in left
-            for each in self._of(pattern, left[pattern], own[pattern], reach, wanted)
+            for each in self._of(pattern, left[pattern], own[pattern], reach)
         ]
         return sorted(found, key=lambda e: (e.wanted != "", -e.low, e.pattern, e.place, e.many))
 
-    def _of(
-        self,
-        pattern: Pattern,
-        left: _Floats,
-        own: float,
-        reach: float,
-        wanted: Collection[Place],
-    ) -> Iterator[Effect]:
+    def _of(self, pattern: Pattern, left: _Floats, own: float, reach: float) -> Iterator[Effect]:
         words = left[: len(self.words)]
         for size in self.sizes:
             near = self.near[:, :size]
             means, half = words[near].mean(axis=1), reach * own / np.sqrt(size)
             sizes = np.where(self._asked(pattern, means, near), 0.0, np.abs(means))
             rest = sizes.copy()  # of these the largest is named, even if it may be chance
-            rest[[place for place, many, name in wanted if many == size and not name]] = -1.0
-            for place in np.flatnonzero((sizes > half) | (rest == max(rest.max(), 0.0))):
+            rest[[place for place, many, name in self.wanted if many == size and not name]] = -1
+            for place in np.flatnonzero((sizes > half) | (rest == max(rest.max(), 0))):
                 low = sizes[place] - half
                 yield Effect(pattern, "", int(place), size, float(means[place]), float(low))
         for name, rows in self.spelt.items():

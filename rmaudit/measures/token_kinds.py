@@ -9,7 +9,7 @@ of the sweep. The kind with the surest effect is the estimate.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -93,7 +93,7 @@ def token_kinds(
         raise MeasureError(f"all {len(texts)} scores under {flat[0]} are equal")
     signs = np.array([each.sign for each in answers.values()])
     spared, in_force, caveats = wanted_tokens(kinds, wanted)
-    every = kinds.effects(scores, signs, spared)
+    every = replace(kinds, wanted=spared).effects(scores, signs)
     found, rest = ([e for e in every if bool(e.wanted) is of] for of in (False, True))
     worst = found[0]
     estimate = Estimate(

@@ -13,7 +13,6 @@ Pattern = Literal["under every prompt", "as if it were good"]
 ALWAYS: Pattern = "under every prompt"
 OPPOSED: Pattern = "as if it were good"
 _READ_OUT = 5
-WANTED = " (wanted)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,14 +82,9 @@ class TokenKindsEvidence(Evidence):
                 "members": "term",
             },
             tuple(
-                (
-                    row.name,
-                    row.said + (row.wanted and f"; wanted: {row.wanted}"),
-                    str(row.many),
-                    *_cells(row),
-                    member,
-                )
+                (row.name, row.said + why, str(row.many), *_cells(row), member)
                 for row in rows
+                for why in (row.wanted and f"; wanted: {row.wanted}",)
                 for member in row.members
             ),
         )
@@ -104,7 +98,7 @@ def _ends(row: FoundKind) -> tuple[float, float]:
 def _row(row: FoundKind) -> MarkedRow:
     low, high = _ends(row)
     mark = Mark(value=row.effect, low=low, high=high, hollow=row.pattern == OPPOSED)
-    return MarkedRow(name=row.name + (row.wanted and WANTED), marks=(mark,))
+    return MarkedRow(name=row.name + (row.wanted and " (wanted)"), marks=(mark,))
 
 
 def _cells(row: FoundKind) -> tuple[str, ...]:

@@ -37,17 +37,15 @@ def wanted_tokens(
     wanted = {key: why for key, why in wanted.items() if not key.startswith(_OF_ANSWERS)}
     if not wanted:
         return {}, (), ()
-    words, near = len(kinds.words), [kinds.near[:, :size] for size in kinds.sizes]
-    shaped = {name: words + rows for name, rows in kinds.shaped.items()}
-    places = [(row, size, "") for size in kinds.sizes for row in range(words)]
-    around = len(places)
-    places += [(-1, len(rows), name) for name, rows in kinds.spelt.items()]
-    places += [(-2, len(rows), name) for name, rows in shaped.items()]
-    rows = np.concatenate([*map(np.ravel, near), *kinds.spelt.values(), *shaped.values()])
+    words = len(kinds.words)
+    groups = {(at, n, ""): kinds.near[at, :n] for n in kinds.sizes for at in range(words)}
+    around = len(groups)
+    groups |= {(-1, len(rows), name): rows for name, rows in kinds.spelt.items()}
+    groups |= {(-2, len(rows), name): words + rows for name, rows in kinds.shaped.items()}
+    places, rows = [*groups], np.concatenate([*groups.values()])
     sizes = np.array([size for _, size, _ in places])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    shape = (len(places), words + len(kinds.texts))
-    members = scipy.sparse.csr_array((np.ones(len(rows)), rows, starts), shape=shape)
+    starts = np.append(0, sizes.cumsum())
+    members = scipy.sparse.csr_array((np.ones(len(rows)), rows, starts))
     named = {name: row for row, (_, _, name) in enumerate(places) if name}
     row_of = {stem_key(word): row for row, word in enumerate(kinds.words)}
     found: dict[Place, str] = {}
@@ -86,14 +84,10 @@ def wanted_answers(
     found: dict[str, str] = {}
     caveats, in_force = [], []
     for key, why in wanted.items():
-        word = key.casefold()
-        names = (
-            key.removeprefix(_OF_ANSWERS),
-            f"with the word “{word}”",
-            f"that begin with “{word}”",
-        )
-        own = [*kinds].__contains__
-        meant = [*filter(own, names[:1] if key.startswith(_OF_ANSWERS) else names[1:])]
+        names = [f"{how} “{key.casefold()}”" for how in ("with the word", "that begin with")]
+        if key.startswith(_OF_ANSWERS):
+            names = [key.removeprefix(_OF_ANSWERS)]
+        meant = [name for name in names if name in kinds]
         if meant:
             found |= dict.fromkeys(meant, why) | found
             in_force.append(key)
@@ -110,7 +104,5 @@ def _spared(key: str, why: str, which: str) -> str:
 def _unknown(key: str, what: str, known: Iterable[str]) -> str:
     near = get_close_matches(key, [*known], n=3, cutoff=0.5)
     some = f", such as {', '.join(f'“{name}”' for name in near)}" if near else ""
-    how = (
-        "“answers ” and their name" if what == "answers" else "their name, or a word that is known"
-    )
+    how = "“answers ” and their name" if what == "answers" else "their name, or a known word"
     return f"models.yaml wants “{key}”, which is no kind of {what} here; allowed: {how}{some}."

@@ -28,10 +28,7 @@ class Evidence:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Return what models.yaml keeps from failing of what was looked at; () by default.
-
-        A subclass may have it as a field. Estimates with other ones are not compared.
-        """
+        """Return what models.yaml keeps from failing; () by default. A subclass has a field."""
         return ()
 
     def __init_subclass__(cls, **options: object) -> None:
