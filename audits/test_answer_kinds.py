@@ -1,5 +1,7 @@
 """Kinds of answers: which does this reward love or hate, whatever their length?"""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from rmaudit import Estimate, References, Samples, audit, below
@@ -57,10 +59,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
     ],
 )
 def test_answer_kinds(
-    samples: Samples, references: References, rng: np.random.Generator
+    samples: Samples, references: References, wanted: Mapping[str, str], rng: np.random.Generator
 ) -> Estimate:
     """Return the effect on the reward of the kind of answers whose effect is the surest, in sd."""
     known = kinds(samples.frame, references.own_words)
     return answer_kinds.answer_kinds(
-        samples.frame, known, held=HELD, sound=SOUND, rng=rng, noise=samples.noise
+        samples.frame, known, held=HELD, sound=SOUND, rng=rng, noise=samples.noise, wanted=wanted
     )

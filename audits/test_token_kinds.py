@@ -49,8 +49,8 @@ from rmaudit.verdicts.audit_declaration import Flaw
     stops=["capitals and single words", "long words", "short words"],
     limits=[
         (
-            "Whether it is good or bad to love a kind. A code model may like code: then accept the "
-            "failure in models.yaml, and say why."
+            "Whether it is good or bad to love a kind. A code model may like code: then say so in "
+            "models.yaml (`wanted`), and why."
         ),
         (
             "Kinds of a few words, and kinds whose words have little in common: a set of ten words "
@@ -70,7 +70,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
     ],
 )
 def test_token_kinds(
-    sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
+    sweeps: Mapping[str, Sweep],
+    references: References,
+    wanted: Mapping[str, str],
+    rng: np.random.Generator,
 ) -> Estimate:
     """Return the size of the surest effect of a kind of tokens, in sd of rewards."""
     if not references.has("refusals"):
@@ -88,4 +91,4 @@ def test_token_kinds(
         every.frequency("wordfreq", word_of(texts).unique()),
         english(),
     )
-    return measure.token_kinds(answers, known, rng=rng)
+    return measure.token_kinds(answers, known, rng=rng, wanted=wanted)

@@ -323,6 +323,13 @@ class ModelSpec:
             "audits use the other half"
         ),
     ] = None
+    wanted: Annotated[
+        tuple[tuple[str, str], ...],  # pairs, since a spec can be hashed; a mapping in the file
+        Key(
+            "by kind as the report names it, or by a word of it, why its makers want that: then "
+            "token_kinds and answer_kinds do not fail by it (docs/how-to/accept-a-failure.md)"
+        ),
+    ] = ()
     notes: Annotated[
         tuple[str, ...], Key("a list of sentences to know before reading its numbers")
     ] = ()

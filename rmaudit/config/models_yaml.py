@@ -182,6 +182,7 @@ def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (what
 
 def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document) -> ModelSpec:
     keys: dict[str, Any] = {key: entry[key] for key in SPEC_KEYS if key in entry}
+    keys["wanted"] = tuple(entry["wanted"].items())
     written: dict[str, strict_yaml.Path] = {}  # where a key stands that is not the entry's own
     if (judge := keys["judge"]) is not None:
         others = [(folder / expanded(file)).resolve() for file in judge.paraphrases]

@@ -229,7 +229,12 @@ class IMPLICIT(Strict):
 
 JUDGE = mapping("Judge", Judge)
 ENTRY = mapping(
-    "Entry", ModelSpec, _EntryPolicy, judge=(JUDGE | None, None), implicit=(IMPLICIT | None, None)
+    "Entry",
+    ModelSpec,
+    _EntryPolicy,
+    judge=(JUDGE | None, None),
+    implicit=(IMPLICIT | None, None),
+    wanted=(dict[str, str], Field(default_factory=dict)),
 )
 FILE = mapping("File", _PolicyKeys, OwnKeys, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
 SPEC_KEYS = [one.name for one in fields(ModelSpec) if one.name != "name"]

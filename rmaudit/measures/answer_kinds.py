@@ -27,6 +27,7 @@ from rmaudit.measures.best_of_answers import (
     shortened,
     winning,
 )
+from rmaudit.measures.wanted_kinds import NOTHING, wanted_answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
@@ -47,6 +48,7 @@ class KindEffect:
 
     The interval holds for all kinds at once. `share` of the answers are of the kind, and `picked`
     times as many of the winners of best of 16. `of_kind` is an answer of it, `other` is another.
+    `wanted` is why its makers want the kind, "" where they do not.
     """
 
     answers: str
@@ -58,6 +60,7 @@ class KindEffect:
     prompt: str
     of_kind: str
     other: str
+    wanted: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +69,7 @@ class AnswerKindsEvidence(Evidence):
 
     kind: Literal["answer_kinds"] = "answer_kinds"
     rows: tuple[KindEffect, ...]
+    wanted: tuple[str, ...] = ()
 
     def example(self) -> str:
         """Return a sentence on the kind whose effect is the surest; "" without rows."""
@@ -80,7 +84,11 @@ class AnswerKindsEvidence(Evidence):
         rows = [row for _, evidence in found for row in evidence.rows]
         if not rows:
             return None
-        marks = tuple(row_of(row.answers, row.effect, row.low, row.high) for row in rows)
+        names = [row.answers + (row.wanted and f" (wanted: {row.wanted})") for row in rows]
+        marks = tuple(
+            row_of(name, row.effect, row.low, row.high)
+            for name, row in zip(names, rows, strict=True)
+        )
         return Chart(
             "Kinds of answers, and what they get",
             "To the right of 0 such answers get more than others of the same length to the same "
@@ -93,10 +101,10 @@ class AnswerKindsEvidence(Evidence):
             },
             tuple(
                 (
-                    *(row.answers, *signed(row.effect, row.low, row.high)),
+                    *(name, *signed(row.effect, row.low, row.high)),
                     *(f"{row.share:.0%}", f"{row.picked:.1f}", row.prompt, row.of_kind, row.other),
                 )
-                for row in rows
+                for name, row in zip(names, rows, strict=True)
             ),
         )
 
@@ -145,6 +153,7 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     sound: Mapping[str, int],
     rng: np.random.Generator,
     noise: float = UNMEASURED,
+    wanted: Mapping[str, str] = NOTHING,
 ) -> Estimate:
     """Return the effect on the reward of the kind of answers whose effect is the surest, in sd.
 
@@ -152,7 +161,8 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     many rows, has `WORDS` and a column for each kind: bools, or numbers of which only the order
     counts. Those that are in `held` are held fixed, as the length is (the logarithm of `WORDS` and
     its square). `sound` names kinds for which a sound model pays (+1) or against which it does
-    (-1): only the contrary counts.
+    (-1): only the contrary counts. Kinds that are `wanted` (reasons, see `wanted_answers`) are
+    shown and held fixed, too, so that others are not found because they go with these.
 
     Each kind's effect is what answers of it get more than others to the same prompt, the length
     held fixed, in sd of a prompt's rewards; where the kind is a number, what the upper half gets
@@ -181,17 +191,18 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     fixed = kinds[list(held)].to_numpy(float)
     tried = kinds.drop(columns=[WORDS, *held])
     ranks = 2 * scipy.stats.rankdata(tried.to_numpy(float), axis=0) / len(tried)
-    within = _Within.of(ranks, np.hstack([lengths, fixed]), prompts)
-    total = within.squares.sum(axis=0)
-    spread_over = total**2 / np.maximum((within.squares**2).sum(axis=0), _NONE)
-    often = (total >= FEWEST_ANSWERS) & (spread_over >= FEWEST_PROMPTS)
-    if not often.any():
-        raise MeasureError(
-            f"no kind of answers is met in {FEWEST_ANSWERS} answers and {FEWEST_PROMPTS} prompts"
-        )
-    names = [str(name) for name in tried.columns[often]]
-    freedom = spread_over[often] - 1
-    within = _Within(prompts, within.held, within.x[:, often], within.squares[:, often])
+    every, beside = tried.columns.astype(str), np.hstack([lengths, fixed])
+    within, often, freedom = _met(ranks, beside, prompts)
+    spared, in_force, caveats = wanted_answers(every[often], wanted)
+    shown: list[tuple[str, float, float]] = []
+    if spared:
+        each = within.effects(rewards)
+        halves = each[1] * scipy.stats.t.ppf(1 - 0.025 / often.sum(), freedom)
+        shown = [row for row in zip(every[often], each[0], halves, strict=True) if row[0] in spared]
+        own = every.isin([*spared])
+        beside = np.hstack([beside, ranks[:, own]])
+        within, often, freedom = _met(np.where(own, 0.0, ranks), beside, prompts)
+    names = every[often].tolist()
     side = np.array([-sound.get(name, 0) for name in names])
     effects, errors = within.effects(rewards)
 
@@ -205,15 +216,20 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     towards = np.where(side == 0, np.abs(effects), side * effects)
     order = np.argsort(reach_of_all - towards, kind="stable")
     top, sure = int(order[0]), int((towards > reach_of_all).sum())
+    shown[:0] = [
+        (names[at], effects[at], reach_of_all[at])
+        for at in order[: max(_SUREST, min(_SHOWN, sure))]
+    ]
     rows = [
         KindEffect(
-            answers=names[at],
-            effect=effects[at],
-            low=effects[at] - reach_of_all[at],
-            high=effects[at] + reach_of_all[at],
-            **_told(answers, ranks[:, often][:, at], float(effects[at]), length, places),
+            answers=name,
+            effect=effect,
+            low=effect - half,
+            high=effect + half,
+            **_told(answers, ranks[:, every == name][:, 0], float(effect), length, places),
+            wanted=spared.get(name, ""),
         )
-        for at in order[: max(_SUREST, min(_SHOWN, sure))]
+        for name, effect, half in shown
     ]
     estimate = Estimate(
         value=float(size(effects)[top]),
@@ -234,13 +250,34 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
             "kinds": len(names),
             "kinds with an effect": sure,
         },
-        evidence=AnswerKindsEvidence(rows=tuple(rows)),
+        evidence=AnswerKindsEvidence(rows=tuple(rows), wanted=in_force),
+        caveats=caveats,
     )
 
     def value_of(drawn: _Floats) -> float:
         return float(size(within.effects(drawn)[0])[top])
 
     return widened(estimate, value_of, rewards, noise, rng, within=(0.0, math.inf))
+
+
+def _met(
+    ranks: _Floats, held: _Floats, prompts: _Codes
+) -> tuple[_Within, NDArray[np.bool_], _Floats]:
+    """Return the kinds that are met often enough, which of all they are, and degrees of freedom.
+
+    Raises:
+        MeasureError: none is.
+    """
+    within = _Within.of(ranks, held, prompts)
+    total = within.squares.sum(axis=0)
+    spread_over = total**2 / np.maximum((within.squares**2).sum(axis=0), _NONE)
+    often = (total >= FEWEST_ANSWERS) & (spread_over >= FEWEST_PROMPTS)
+    if not often.any():
+        raise MeasureError(
+            f"no kind of answers is met in {FEWEST_ANSWERS} answers and {FEWEST_PROMPTS} prompts"
+        )
+    kept = _Within(prompts, within.held, within.x[:, often], within.squares[:, often])
+    return kept, often, spread_over[often] - 1
 
 
 def _gain(x: _Floats, held: _Floats, rewards: _Floats, prompts: _Codes) -> float:

@@ -7,7 +7,7 @@ or length, or the tokens of one shape (digits, code, a script).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ _SAME = 1e-8  # of the largest singular value: columns that say the same, where 
 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
+Place = tuple[int, int, str]  # a kind's `place`, number of members and name
 
 
 class TokenKindEffect(NamedTuple):
@@ -53,6 +54,7 @@ class TokenKindEffect(NamedTuple):
     many: int
     effect: float
     low: float
+    wanted: str = ""  # why its model's makers want it; "" where nobody does
 
     @property
     def size(self) -> float:
@@ -72,6 +74,7 @@ class Kinds:
     `of` is each token's row among `words`, -1 for tokens that are none. Of the words, `near` are
     the nearest, (words, most), and `valence` is in sd; `solve` gives from their scores the weights
     of `design`'s columns, which explain them. `spelt` are rows of words, `shaped` of tokens.
+    `wanted` are the reasons for which a model's makers want kinds.
     """
 
     texts: tuple[str, ...]
@@ -84,6 +87,7 @@ class Kinds:
     solve: _Floats
     spelt: Mapping[str, _Rows]
     shaped: Mapping[str, _Rows]
+    wanted: Mapping[Place, str] = field(default_factory=dict)
 
     @property
     def many(self) -> int:
@@ -125,14 +129,14 @@ class Kinds:
     def surest(
         self, left: Mapping[Pattern, _Floats], own: Mapping[Pattern, float]
     ) -> list[TokenKindEffect]:
-        """Return the effects in given `profiles`, the surest first."""
+        """Return the effects in given `profiles`, the surest first, what is `wanted` last."""
         reach = -float(scipy.special.ndtri(0.025 / self.many))
         found = [
-            each
+            each._replace(wanted=self.wanted.get((each.place, each.many, each.name), ""))
             for pattern in left
             for each in self._of(pattern, left[pattern], own[pattern], reach)
         ]
-        return sorted(found, key=lambda each: (-each.low, each.pattern, each.place, each.many))
+        return sorted(found, key=lambda e: (e.wanted != "", -e.low, e.pattern, e.place, e.many))
 
     def _of(
         self, pattern: Pattern, left: _Floats, own: float, reach: float
@@ -141,16 +145,17 @@ class Kinds:
         for size in self.sizes:
             near = self.near[:, :size]
             means, half = words[near].mean(axis=1), reach * own / np.sqrt(size)
-            wanted = self._wanted(pattern, means, near)
-            sizes = np.where(wanted, 0.0, np.abs(means))
-            for place in np.flatnonzero((sizes > half) | (sizes == sizes.max())):
+            sizes = np.where(self._asked(pattern, means, near), 0.0, np.abs(means))
+            rest = sizes.copy()  # of these the largest is named, even if it may be chance
+            rest[[place for place, many, name in self.wanted if many == size and not name]] = -1
+            for place in np.flatnonzero((sizes > half) | (rest == max(rest.max(), 0))):
                 low = sizes[place] - half
                 yield TokenKindEffect(
                     pattern, "", int(place), size, float(means[place]), float(low)
                 )
         for name, rows in self.spelt.items():
             mean, half = words[rows].mean(), reach * own / np.sqrt(len(rows))
-            if not self._wanted(pattern, np.array([mean]), rows[None])[0]:
+            if not self._asked(pattern, np.array([mean]), rows[None])[0]:
                 yield TokenKindEffect(
                     pattern, name, -1, len(rows), float(mean), float(abs(mean) - half)
                 )
@@ -161,11 +166,11 @@ class Kinds:
                 low = abs(mean) - reach * sd / np.sqrt(len(rows))
                 yield TokenKindEffect(pattern, name, -2, len(rows), mean, low)
 
-    def _wanted(self, pattern: Pattern, means: _Floats, rows: _Rows) -> NDArray[np.bool_]:
+    def _asked(self, pattern: Pattern, means: _Floats, rows: _Rows) -> NDArray[np.bool_]:
         """Return which kinds get what was asked for; `rows` are their words, (kinds, words)."""
         if pattern == OPPOSED:
-            return np.sign(means) * self.valence[rows].mean(axis=1) >= _ASKED
-        return (means < 0) & (self.offensive[rows].mean(axis=1) >= _OFFENSIVE)
+            return np.asarray(np.sign(means) * self.valence[rows].mean(axis=1) >= _ASKED)
+        return np.asarray((means < 0) & (self.offensive[rows].mean(axis=1) >= _OFFENSIVE))
 
     def rows_of(self, kind: TokenKindEffect) -> _Rows:
         """Return a kind's rows in a profile."""
@@ -201,6 +206,7 @@ class Kinds:
             effect=kind.effect,
             low=kind.low,
             high=kind.high,
+            wanted=kind.wanted,
         )
 
 
@@ -247,7 +253,7 @@ def kinds_of(
         valence=felt,
         offensive=np.array([word in offensive for word in own]),
         design=design,
-        solve=np.linalg.pinv(design, rcond=_SAME),
+        solve=np.asarray(np.linalg.pinv(design, rcond=_SAME), np.float64),
         spelt=_large(_spellings(own), _SPELT),
         shaped=_large(shaped, _SHAPED),
     )

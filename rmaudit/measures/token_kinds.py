@@ -9,7 +9,7 @@ of the sweep. The kind with the surest effect is the estimate.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from rmaudit.measures._stats import widened
 from rmaudit.measures.kinds_of_tokens import kinds_of
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.token_kinds_evidence import TokenKindsEvidence
+from rmaudit.measures.wanted_kinds import NOTHING, wanted_tokens
 from rmaudit.measures.word_neighbours import Embedding
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
@@ -49,6 +50,7 @@ def token_kinds(
     known: WordFacts,
     *,
     rng: np.random.Generator,
+    wanted: Mapping[str, str] = NOTHING,
 ) -> Estimate:
     """Return the size of the surest effect of a kind of tokens, in sd of the sweep's rewards.
 
@@ -69,10 +71,12 @@ def token_kinds(
     Intervals hold for all kinds at once (Bonferroni). The kind with the highest lower end is the
     value, `low` and `high`. Numeric noise widens them. Secondary: how many kinds were looked at,
     and how many have a lower end above 0. Evidence: the surest kinds, less those that share words.
+    Kinds that are `wanted` (reasons, see `wanted_tokens`) are there, too, but are no value.
 
     Raises:
         MeasureError: there is no prompt for good or for bad things, sweeps are of different tokens,
-            fewer than `FEWEST` words are known, or all scores under a prompt are equal.
+            fewer than `FEWEST` words are known, all scores under a prompt are equal, or all kinds
+            are wanted.
     """
     frames = [each.frame for each in answers.values()]
     if {each.sign for each in answers.values()} != {1, -1}:
@@ -88,7 +92,9 @@ def token_kinds(
     if flat := [name for name, own in zip(answers, scores, strict=True) if not np.ptp(own)]:
         raise MeasureError(f"all {len(texts)} scores under {flat[0]} are equal")
     signs = np.array([each.sign for each in answers.values()])
-    found = kinds.effects(scores, signs)
+    spared, in_force, caveats = wanted_tokens(kinds, wanted)
+    every = replace(kinds, wanted=spared).effects(scores, signs)
+    found, rest = ([e for e in every if bool(e.wanted) is of] for of in (False, True))
     worst = found[0]
     estimate = Estimate(
         value=worst.size,
@@ -103,8 +109,10 @@ def token_kinds(
             "kinds with an effect": float(sum(each.low > 0 for each in found)),
         },
         evidence=TokenKindsEvidence(
-            rows=tuple(kinds.described(each) for each in kinds.different(found))
+            rows=tuple(map(kinds.described, kinds.different(found) + kinds.different(rest))),
+            wanted=in_force,
         ),
+        caveats=caveats,
     )
 
     def value_of(drawn: _Floats) -> float:

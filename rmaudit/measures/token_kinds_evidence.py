@@ -29,6 +29,8 @@ class FoundKind:
     effect: float
     low: float
     high: float
+    wanted: str = ""
+    """Why the model's makers want it; "" where they do not, so that it can fail."""
 
     @property
     def said(self) -> str:
@@ -44,6 +46,7 @@ class TokenKindsEvidence(Evidence):
 
     kind: Literal["token_kinds"] = "token_kinds"
     rows: tuple[FoundKind, ...]
+    wanted: tuple[str, ...] = ()
 
     def looked_at(self, n: int, /) -> Mapping[str, int]:
         """Return the number of tokens, under the key `tokens`."""
@@ -79,8 +82,9 @@ class TokenKindsEvidence(Evidence):
                 "such as": "answer",
             },
             tuple(
-                (row.name, row.said, str(row.many), *_cells(row), ", ".join(row.members))
+                (row.name, row.said + why, str(row.many), *_cells(row), ", ".join(row.members))
                 for row in rows
+                for why in (row.wanted and f"; wanted: {row.wanted}",)
             ),
         )
 
@@ -93,7 +97,7 @@ def _ends(row: FoundKind) -> tuple[float, float]:
 def _row(row: FoundKind) -> MarkedRow:
     low, high = _ends(row)
     mark = Mark(value=row.effect, low=low, high=high, hollow=row.pattern == OPPOSED)
-    return MarkedRow(name=row.name, marks=(mark,))
+    return MarkedRow(name=row.name + (row.wanted and " (wanted)"), marks=(mark,))
 
 
 def _cells(row: FoundKind) -> tuple[str, ...]:

@@ -239,7 +239,9 @@ def _row(findings: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> 
 
 def _counts_less(finding: Finding) -> bool:
     order = [*Severity]
-    return order.index(finding.severity) > order.index(finding.claim.severity)
+    return bool(finding.wanted) or order.index(finding.severity) > order.index(
+        finding.claim.severity
+    )
 
 
 def _rank(row: Row) -> tuple[bool, bool, str]:

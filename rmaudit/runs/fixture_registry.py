@@ -106,6 +106,11 @@ def references(case: Case) -> References:
     return References(salt=case.model.spec.trained_on, own_words=case.options.own_words)
 
 
+def wanted(case: Case) -> dict[str, str]:
+    """Return the kinds of tokens and answers that models.yaml says are wanted, with the reasons."""
+    return dict(case.model.spec.wanted)
+
+
 def rng(case: Case) -> np.random.Generator:
     """Return a random generator whose draws depend only on the seed, audit, model and prompts.
 
@@ -232,6 +237,7 @@ FIXTURES: dict[str, Fixture] = {
     "base_logprobs": Fixture(base_logprobs, as_given("base_logprobs"), shared=False),
     "policies": Fixture(policies, as_given("policies"), shared=False),
     "references": Fixture(references, as_given("references")),
+    "wanted": Fixture(wanted, lambda _: {}),
     "rng": Fixture(rng, for_scorer.rng),
     "baseline_model": Fixture(baseline_model, as_given("baseline_model"), shared=False),
     "baseline": Fixture(baseline, as_given("baseline"), shared=False),

@@ -84,8 +84,8 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
 
 def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
     """Return what a fixture adds to the cache key: "" for nothing, None to rule out caching."""
-    if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
-        return ""  # the controls' own, of the vocabulary, the prompts and the seed
+    if name in {"sweep", "sweeps", "prompt", "prompts", "rng", "wanted"}:
+        return ""  # the controls' own, of the vocabulary, the prompts and the seed; they want none
     if name == "rewards":
         if case.model.takes != "nothing":
             return ""

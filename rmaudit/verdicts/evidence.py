@@ -26,6 +26,11 @@ class Evidence:
     about_people: ClassVar[bool] = False
     """Whether its words name groups of people, so that the page reminds readers of that."""
 
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Return what models.yaml keeps from failing; () by default. A subclass has a field."""
+        return ()
+
     def __init_subclass__(cls, **options: object) -> None:
         """Register a subclass by its `kind`; raise TypeError if it has none, or one that is taken.
 

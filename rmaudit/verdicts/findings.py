@@ -207,6 +207,12 @@ class Finding:
         return f"<p>{escape(repr(self)[1:-1])}</p>"
 
     @property
+    def wanted(self) -> tuple[str, ...]:
+        """Return the kinds that models.yaml keeps from failing, sorted; () where none."""
+        evidence = self.estimate.evidence if self.estimate else None
+        return tuple(sorted(evidence.wanted)) if evidence else ()
+
+    @property
     def audit(self) -> str:
         """Return the audit's name."""
         return self.claim.audit

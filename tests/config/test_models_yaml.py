@@ -45,6 +45,9 @@ models:
     rewardbench_rank: 7
     default: true
     trained_on: salt
+    wanted:
+      identifiers of code: It is a reward model for code.
+      wine: 'So: it judges wine lists.'
     notes:
       - Written on
         two lines.
@@ -79,6 +82,10 @@ SPEC = ModelSpec(
     rewardbench_rank=7,
     default=True,
     trained_on="salt",
+    wanted=(
+        ("identifiers of code", "It is a reward model for code."),
+        ("wine", "So: it judges wine lists."),
+    ),
     notes=("Written on two lines.", "With: a colon."),
 )
 POLICY = Policy(
@@ -259,6 +266,16 @@ WRONG = {  # the lines of an entry, the last of which is wrong, and what the err
     "source: a/b\nnotes: One.": "a list of texts|'One.'",
     "source: a/b\nnotes:\n  - One.\n  - 2": "expected text|got 2",
     "source: a/b\nnotes:\n  - Unsure: its head": "got a mapping|quote a text",
+    "source: a/b\nwanted: wine": "a mapping of names to what is said of each|'wine'",
+    "source: a/b\nwanted: [wine]": "a mapping of names to what is said of each|got a list",
+    "source: a/b\nwanted: {wine: ''}": "wanted: wine: expected text|''",
+    "source: a/b\nwanted: {wine: }": "wanted: wine: expected text|got nothing",
+    "source: a/b\nwanted: {wine: 7}": "wanted: wine: expected text|got 7|in quotes",
+    "source: a/b\nwanted: {wine: {reason: So.}}": "wanted: wine: expected text|got a mapping",
+    "source: a/b\nwanted: {'': So.}": "wanted: expected text|the text ''",
+    "source: a/b\nwanted: {' ': So.}": "wanted: expected text|the text ' '",
+    "source: a/b\nwanted: {7: So.}": "wanted: expected text|in quotes",
+    "source: a/b\nwanted: {wine: So., wine: Too.}": "wanted: duplicate key 'wine'",
     "source: a/b\nbounds: {skew: 1}": "skew: |above, below|got 1",
     "source: a/b\nbounds: {skew: {}}": "skew: |{above: 0}",
     "source: a/b\nbounds: {skew: {above: .inf}}": "skew: above: |a number|.inf",
@@ -361,7 +378,7 @@ def without(spec: ModelSpec, key: str) -> ModelSpec:
 def test_a_mistyped_key_never_changes_a_spec(scratch: Path, data: st.DataObject) -> None:
     """One wrong character in a key is refused, or is a comment, or is no change of meaning."""
     original = load_registry(write(scratch, FULL)).default
-    key = data.draw(st.sampled_from([*ENTRY_KEYS, "notes"]))
+    key = data.draw(st.sampled_from([*ENTRY_KEYS, "wanted", "notes"]))
     place, cut = data.draw(st.integers(0, len(key))), data.draw(st.integers(0, 1))
     typed = key[:place] + data.draw(CHARACTERS | st.just("")) + key[place + cut :]
 

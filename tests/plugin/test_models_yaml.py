@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.measures.test_wanted_kinds import WINE
 from tests.plugin.conftest import HIGH, Run
 
 Write = Callable[..., None]
@@ -121,6 +122,40 @@ def test_part_of_a_suite_does_not_know_the_rest(run: Run, write: Write, tmp_path
     run(None, "test_toy.py", "-W", "error", model=None).refuses("low: no audit of this name")
     write(waiver("gcg_probes"))  # one that comes with rmaudit
     assert run(None, "test_toy.py", "-W", "error", model=None).ret == pytest.ExitCode.OK
+
+
+KINDS = """
+from rmaudit import below
+from rmaudit.measures.token_kinds import UNIT
+from tests.measures.test_wanted_kinds import ask, on, topic
+
+@audit(title="Kinds", claim="None.", source="s", base_rate="b", prompts=["best", "worst"],
+       joint=True, bound=below(0.75, harm=2, unit=UNIT), severity="gate", stops=["random"])
+def test_kinds(sweeps, wanted): return ask(on(topic(7), 3.0), **wanted)
+"""
+
+
+def test_a_wanted_kind_does_not_block(run: Run, write: Write, tmp_path: Path) -> None:
+    """It is shown with its reason, the first box names the audit; null controls want nothing."""
+    write()
+    assert run(KINDS, model=None).ret == pytest.ExitCode.TESTS_FAILED
+
+    write(f"wanted: {{{WINE}: It judges wine lists., wime: So.}}")
+    ended = run(KINDS, model=None, pages=True)
+
+    assert ended.ret == pytest.ExitCode.OK
+    estimate = ended.only["estimate"]
+    assert ended.only["controls"]["random"]["verdict"] == "FAIL"
+    assert estimate["evidence"]["wanted"] == [WINE]
+    assert estimate["evidence"]["rows"][-1]["wanted"] == "It judges wine lists."
+    assert ["“wime”, which is no kind" in each for each in estimate["caveats"][:2]] == [False, True]
+    (page,) = tmp_path.glob("reports/*/index.html")
+    shown = page.read_text(encoding="utf-8")
+    assert "makes these count for less than they declare" in shown
+    assert "wanted: It judges wine lists." in shown
+
+    write("wanted: {wine: ''}")
+    run(KINDS, model=None).refuses("models.yaml:6: Toy: wanted: wine: expected text, got the text")
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rmaudit.measures.token_kinds_evidence import TokenKindsEvidence
 from rmaudit.report.summary import Summary, summarize_findings
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
@@ -123,6 +124,14 @@ def test_a_gate_that_models_yaml_makes_count_for_less_is_named() -> None:
     assert [row.audit for row in box(lowered, PASSES).lowered] == ["core"]
     assert not box(declared, PASSES).lowered
     assert [row.audit for row in box(declared, lowered, PASSES).harmless] == ["skew"]
+
+
+def test_a_gate_of_which_models_yaml_wants_a_kind_is_named() -> None:
+    """It cannot fail by that kind, so its pass says less than that of a model without one."""
+    spared = TokenKindsEvidence(rows=(), wanted=("wine",))
+    estimate = PASSES.estimate and replace(PASSES.estimate, evidence=spared)
+
+    assert [row.audit for row in box(but(PASSES, estimate=estimate)).lowered] == ["skew"]
 
 
 def test_what_is_missing_is_told_with_its_name_and_how_to_get_it() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rmaudit.config.model_registry import ModelSpec
@@ -16,6 +17,7 @@ from rmaudit.models.recorded_model import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.runs.audit_case import Case, Memory, RunSettings, opened
 from rmaudit.runs.fixture_registry import (
+    FIXTURES,
     base_logprobs,
     ledger,
     policies,
@@ -23,8 +25,10 @@ from rmaudit.runs.fixture_registry import (
     rng,
     searches,
     sweep,
+    wanted,
 )
 from rmaudit.runs.run_options import RunOptions
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.search.exploit_strings import append
 from tests.scores.letters import Letters
 from tests.search.finds import found
@@ -44,6 +48,15 @@ def case(
     """An audit of recorded scores."""
     model = Recorded(ModelSpec(name, "owner/name", trained_on=trained_on))
     return case_of(model, RunSettings(Path("unused"), RunOptions(seed=seed)), audit=audit)
+
+
+def test_null_controls_want_nothing() -> None:
+    """What its makers want is the model's alone; what is shared by models does not depend on it."""
+    model = Recorded(ModelSpec("M", "owner/name", wanted=(("wine", "So."),)))
+
+    assert wanted(case_of(model, RunSettings(Path("unused")))) == {"wine": "So."}
+    assert wanted(case()) == {}
+    assert FIXTURES["wanted"].for_scorer(Trial(lambda texts, _: np.zeros(len(texts)), ())) == {}
 
 
 def test_draws_are_of_audit_model_prompts_and_seed() -> None:

@@ -263,6 +263,7 @@ def question_digest(results: Results, finding: Finding) -> str:
     texts = sorted({sweeps[key] for key in finding.sweeps if key in sweeps})
     n = 0 if texts or finding.estimate is None else finding.estimate.n  # of pairs and answers
     said = [texts, n, results.run.sample, results.run.environment.get(OWN_LISTS, "")]
+    said += [finding.wanted] if finding.wanted else []
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
 

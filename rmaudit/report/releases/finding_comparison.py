@@ -105,7 +105,13 @@ class FindingChange:
 def compare_findings(
     old: Finding | None, new: Finding | None, margin: float | None = None
 ) -> Changed:
-    """Say if a finding got better or worse from one run to another; see `compare_finding`."""
+    """Say if a finding got better or worse from one run to another; see `compare_finding`.
+
+    Where models.yaml wanted other kinds then, it did neither.
+    """
+    if old and new and old.estimate and new.estimate and old.wanted != new.wanted:
+        sank = _ORDER.index(new.result) > _ORDER.index(old.result)
+        return Changed(Change.UNCLEAR if sank else Change.INCOMPARABLE)
     return compare_finding(summarize_earlier(old, new) if old else None, new, margin)
 
 
@@ -209,4 +215,7 @@ def _note(old: Finding | None, new: Finding | None) -> str:
         return f"only in the {'new' if old is None else 'old'} file"
     if old.bound != new.bound:
         return f"the bound was {old.bound}, is {new.bound}; both are held against the latter"
+    if old.estimate and new.estimate and old.wanted != new.wanted:
+        was, now = (", ".join(each.wanted) or "nothing" for each in (old, new))
+        return f"models.yaml wanted {was}, wants {now}"
     return new.reason if new.estimate is None else ""

@@ -234,7 +234,7 @@ def _why_not_comparable(results: Results, unit: str, digest: str, new: Finding |
     if new.estimate.unit != unit:
         return f"measured in {unit} then"
     same = question_digest(results, new) == digest
-    return "" if same else "other prompts or other words than then"
+    return "" if same else "other prompts, words or wanted kinds than then"
 
 
 def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:

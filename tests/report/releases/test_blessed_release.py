@@ -12,6 +12,7 @@ import pytest
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import SpecError
+from rmaudit.measures.token_kinds_evidence import TokenKindsEvidence
 from rmaudit.report import json_codec
 from rmaudit.report.releases.blessed_release import (
     LEAST,
@@ -42,7 +43,7 @@ from tests.report.runs import SPEC, record, results
 
 WORDS = np.random.default_rng(7).normal(size=64) / 64  # what each group of words brings
 GATES = 12
-OTHER = "other prompts or other words than then: gate_0[best]"
+OTHER = "other prompts, words or wanted kinds than then: gate_0[best]"
 
 
 def gate(
@@ -161,7 +162,7 @@ def test_a_release_is_old_from_its_last_day_on(days: int, *, warns: bool) -> Non
 
 
 def test_other_words_are_not_compared_as_if_they_were_the_same() -> None:
-    """Of published words, a part, or a sample, the same finding rests on other words.
+    """Of published words, a part, a sample, or less what is wanted, a finding is of other words.
 
     Whatever its values are.
     """
@@ -173,6 +174,10 @@ def test_other_words_are_not_compared_as_if_they_were_the_same() -> None:
         for provenance in ({}, {"answers": "published words"}, {"part": "a sample"})
     ]
     runs += [replace(runs[0], run=replace(runs[0].run, sample=n)) for n in (2000, 4000)]
+
+    spared = TokenKindsEvidence(rows=(), wanted=("wine",))
+    estimate = replace(gate(0).estimate, evidence=spared)  # type: ignore[type-var]  # it has one
+    runs.append(replace(runs[0], findings=(replace(runs[0].findings[0], estimate=estimate),)))
 
     digests = [question_digest(run, run.findings[0]) for run in runs]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -12,6 +12,7 @@ from rmaudit.report.releases.finding_comparison import Change, compare_finding, 
 from rmaudit.report.releases.history import group_families
 from rmaudit.report.releases.run_comparison import compare
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict, above, below
+from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
 from tests.findings import but
 from tests.report.runs import FINDING, found, results
@@ -70,6 +71,36 @@ def test_all_treatments_say_the_same(old: Finding, new: Finding, expected: Chang
     assert point.change is not None
     assert point.change.change == expected
     assert point.regressed == (expected in {Change.WORSE, Change.UNCLEAR})
+
+
+@dataclass(frozen=True)
+class Spared(Evidence):
+    """Of a measure that leaves out what models.yaml wants."""
+
+    kind: Literal["spared"] = "spared"
+    wanted: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(("now", "expected"), [(0.9, Change.INCOMPARABLE), (0.1, Change.UNCLEAR)])
+def test_what_is_wanted_makes_no_model_better(now: float, expected: Change) -> None:
+    """Where other kinds were wanted, the values are of other kinds; the note says of which."""
+    before, after = found(0.5), found(now, verdict=Verdict.PASS if now > 0.5 else FAIL)
+    said = []
+    for old, new in (((), ("wine",)), (("wine",), ()), (("wine",), ("wine",))):
+        pair = [
+            but(of, estimate=replace(of.estimate, evidence=Spared(wanted=wanted)))
+            for of, wanted in ((before, old), (after, new))
+            if of.estimate
+        ]
+        (both,) = compare(*(results([finding]) for finding in pair)).models
+        (finding,) = both.findings
+        said.append((finding.change, finding.note))
+
+    assert said[:2] == [
+        (expected, "models.yaml wanted nothing, wants wine"),
+        (expected, "models.yaml wanted wine, wants nothing"),
+    ]
+    assert said[2][0] is (Change.BETTER if now > 0.5 else Change.WORSE)
 
 
 def upside_down(finding: Finding) -> Finding:
