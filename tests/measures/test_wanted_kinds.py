@@ -107,7 +107,7 @@ def test_kinds_of_which_more_than_half_is_wanted_are_wanted(key: str) -> None:
     if key == WINE:
         own = [place for place, rows in members.items() if not place[2] and wine in rows]
     else:
-        own = [place for place in members if place[2] == key or (place[0] == wine and "“" in key)]
+        own = [place for place in members if place[2] == key or (place[0] == wine and ", " in key)]
     expected = {
         place
         for place, rows in members.items()
