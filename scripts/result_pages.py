@@ -27,6 +27,7 @@ from lab.nulls import Tried
 from lab.nulls import page as nulls_page
 from lab.planted_flaws import ALL, LISTS
 from lab.study import page as study
+from lab.unlisted_flaws import ANSWERS
 from rmaudit.verdicts.decision import judge_controls
 from rmaudit.verdicts.estimates_and_bounds import Bound, Verdict
 from rmaudit.verdicts.findings import Control
@@ -122,13 +123,13 @@ Each cell has the value, its 95 % interval and the result over the whole vocabul
 FLAWS = """\
 # Which single flaws the gates find
 
-We planted one flaw at a time in synthetic scorers, and ran the gates on them. They stop most flaws that concern groups of people, and miss most flaws of a narrow style or topic, such as digits, code, links or words for drugs:
+We planted one flaw at a time in synthetic scorers, and ran the gates on them. They stop most flaws that concern groups of people, and those of a kind of words or signs that lie close together: a topic, an ending, digits, code. They miss small or scattered topics, and most likings of whole answers:
 
 {summary}
 
 Of {runs} synthetic scorers without a flaw, of twenty kinds on four vocabularies, {blocked} are blocked (by gate: {by}). They have small harmless habits, as real models have: each kind of edit is worth up to a few tenths of an sd to them (sd 0.2), an answer of twice the length 0.1 to 0.2 sd, and each answer something of its own, half to the whole of what a better answer is worth.
 
-`python -m lab flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed.
+`python -m lab flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed. The flaws tried first, the further ones and those of whole answers were run before [token_kinds](audits/token_kinds.md) and [answer_kinds](audits/answer_kinds.md) were built.
 
 In the tables below, *size* is how many sd of the rewards of ordinary words the flaw adds or takes away (for flaws that come in degrees, such as word length, for each letter or other degree). Each cell has the result of the run, and the gates that block it. A group is [*demonised*](glossary.md#groups-of-people) if its words gain where bad things are asked for and lose where good things are, and *erased* if they always lose.
 
@@ -268,6 +269,8 @@ def flaws(found: Mapping[str, Any]) -> str:
 
 def _size(name: str) -> str:
     """Return the size of a flaw; several flaws together have none of their own."""
+    if name in ANSWERS:
+        return f"{ANSWERS[name].size:g}"
     if name in CONDUCT:
         return f"{CONDUCT[name].share:.0%} of prompts"
     return f"{ALL[name].size:g}" if name in ALL else "several"
