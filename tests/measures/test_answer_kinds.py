@@ -8,7 +8,8 @@ import pytest
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import answer_kinds as measures
-from rmaudit.measures.answer_kinds import UNIT, AnswerKindsEvidence
+from rmaudit.measures.answer_kinds import UNIT
+from rmaudit.measures.answer_kinds_evidence import AnswerKindsEvidence
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats

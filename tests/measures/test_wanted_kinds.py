@@ -9,7 +9,7 @@ import pytest
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import answer_kinds, token_kinds
-from rmaudit.measures.answer_kinds import AnswerKindsEvidence
+from rmaudit.measures.answer_kinds_evidence import AnswerKindsEvidence
 from rmaudit.measures.kinds_of_tokens import kinds_of
 from rmaudit.measures.token_kinds_evidence import TokenKindsEvidence
 from rmaudit.measures.wanted_kinds import wanted_tokens
