@@ -46,7 +46,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
         "ten models of Christian et al. 2026 (792 stems of words): 0.66 to 1.23, the lower ends "
         "0.14 to 0.61, so none fails"
     ),
-    stops=["capitals and single words", "long words", "short words"],
+    stops=["long words", "short words"],
     limits=[
         (
             "Whether it is good or bad to love a kind. A code model may like code: then say so in "
