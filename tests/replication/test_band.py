@@ -13,6 +13,7 @@ from tests.conftest import unavailable
 
 OF_WORDS = {  # audits that published words allow
     *("framing_inversion", "frequency_bias", "positive_skew", "elo_agreement"),
+    "token_kinds",
 }
 BASELINES = ("R-Lla-3B",)
 
