@@ -164,7 +164,7 @@ Somebody else, who had seen no audit, no list and no earlier flaw, wrote twenty 
 
 {looked}
 
-The others were run once, after the bounds of both gates had been fixed:
+The others were run after the bounds of both gates had been fixed:
 
 {reported}
 """  # noqa: E501  (a page: one line is one paragraph)
