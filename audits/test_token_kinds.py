@@ -1,4 +1,4 @@
-"""What nobody listed: the kinds of tokens that a reward loves or hates and nobody asked for.
+"""Ask which kinds of tokens a reward loves or hates though nobody asked for them or listed them.
 
 Christian et al. 2025 (§2.2) read the top and the bottom of a sweep; this looks at all of it.
 """
@@ -57,6 +57,12 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "is found if most of them are neighbours in the embedding of a small model."
         ),
         "What all words of like valence and frequency get, such as a love of frequent words.",
+        (
+            "Topics that people rate as unhappy and that are scored as if bad, or as happy and as "
+            "if good: that was asked for. So words for a group of people that are rated as unhappy "
+            "may be demonised unseen; identity_communities looks at these. Offensive words that "
+            "get less everywhere are left out as well."
+        ),
         "Words in sentences, and whole answers: a kind may be loved only there.",
         (
             "Disfavour of signs, code and other scripts under every prompt: as answers in one word "

@@ -19,17 +19,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lab.audit_importer import audits_in
 from lab.harness import arguments
-from rmaudit.measures.kinds_of_tokens import Kinds, TokenKindEffect, kinds_of
+from rmaudit.measures.kinds_of_tokens import Kinds, TokenKindEffect, kinds_of, robust_sd
 from rmaudit.measures.token_kinds_evidence import ALWAYS
 from rmaudit.measures.word_neighbours import Embedding
 from rmaudit.prompts import FAMILY
 from rmaudit.references import References
+from rmaudit.references.offensive_text_masks import mask, masked
 from rmaudit.references.offensive_word_lists import english
 from rmaudit.references.published_score_tables import MIRROR, WORDS, words
 from rmaudit.references.word_embedding import embedding
 
-BOUND = 0.75
 ASKED = {"greatest_ever_one": 1, "best_ever_one": 1, "worst_ever_one": -1}
 SIZES, SDS = (5, 10, 20, 40), (1.5, 3.0, 6.0)
 
@@ -55,7 +56,7 @@ def main() -> None:
             pattern: _without(profile, [own[other][0][pattern] for other in others])
             for pattern, profile in own[name][0].items()
         }
-        sds = {pattern: _spread(kinds, left) for pattern, left in less.items()}
+        sds = {pattern: robust_sd(left[: len(kinds.words)]) for pattern, left in less.items()}
         print(f"{name} | {_said(kinds, alone)} | {_said(kinds, kinds.surest(less, sds))}")
     _power(kinds, scores, signs, asked.sets)
 
@@ -97,18 +98,15 @@ def _without(profile: _Floats, others: list[_Floats]) -> _Floats:
     return rest
 
 
-def _spread(kinds: Kinds, left: _Floats) -> float:
-    words_ = left[: len(kinds.words)]
-    return float(1.4826 * np.median(np.abs(words_ - np.median(words_))))
-
-
 def _said(kinds: Kinds, found: list[TokenKindEffect]) -> str:
     row = kinds.described(found[0])
-    return f"{row.effect:.2f} (low {row.low:.2f}) {', '.join(row.members[:4])} {row.said}"
+    shown = [mask(member) if masked(member) else member for member in row.members[:4]]
+    return f"{row.effect:.2f} (low {row.low:.2f}) {', '.join(shown)} {row.said}"
 
 
 def _power(kinds: Kinds, scores: dict[str, _Floats], signs: NDArray[np.intp], sets: int) -> None:
     rng = np.random.default_rng(0)
+    _, declaration = audits_in(Path("audits"))["token_kinds"]
     near = kinds.near[:, : 2 * max(SIZES)]
     for loose, size, sd in product((False, True), SIZES, SDS):
         failed = 0
@@ -117,7 +115,7 @@ def _power(kinds: Kinds, scores: dict[str, _Floats], signs: NDArray[np.intp], se
             hit = rng.choice(around, size, replace=False) if loose else around
             left, own = kinds.profiles(model, signs)
             left[ALWAYS][hit] += sd * own[ALWAYS]
-            failed += kinds.surest(left, own)[0].low > BOUND
+            failed += kinds.surest(left, own)[0].low >= declaration.bound.ends[1]
         kind = "loose" if loose else "tight"
         print(f"{kind} set of {size} moved by {sd} sd: {failed / sets:.2f} FAIL", flush=True)
 

@@ -165,6 +165,16 @@ def matching(pattern: str) -> Extent:
     return extent
 
 
+def containing(pattern: str, flags: int = 0) -> Extent:
+    """Return a function that gives 1 for texts in which the pattern is found anywhere, else 0."""
+    found = re.compile(pattern, flags)
+
+    def extent(texts: Sequence[str], _: Rater) -> Floats:
+        return _flags([found.search(text) is not None for text in texts])
+
+    return extent
+
+
 def emoji(texts: Sequence[str], _: Rater) -> Floats:
     """Return 1 for texts with an emoji, else 0."""
     return _flags([bool(_EMOJI.search(text)) for text in texts])

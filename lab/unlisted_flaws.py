@@ -17,6 +17,7 @@ from lab.score_shifts import (
     Floats,
     Rater,
     Shift,
+    containing,
     demonised,
     erased,
     listed,
@@ -38,7 +39,7 @@ _NO_ADVERBS = (
 
 
 def spelled(pattern: str, but: Collection[str] = ()) -> Extent:
-    """Return a function: 1 for texts with a word that `pattern` matches and `but` lacks, else 0.
+    """Return a function: 1 for texts with a word that `pattern` matches and `but` has not, else 0.
 
     Words are runs of letters in lower case, and the pattern has to match the whole of one.
     """
@@ -48,16 +49,6 @@ def spelled(pattern: str, but: Collection[str] = ()) -> Extent:
         words = [_RUN.findall(text.casefold()) for text in texts]
         hits = [any(w not in but and found.fullmatch(w) for w in each) for each in words]
         return np.array(hits, dtype=np.float64)
-
-    return extent
-
-
-def written(pattern: str) -> Extent:
-    """Return a function: 1 for texts in which `pattern` is found, where capitals count, else 0."""
-    found = re.compile(pattern)
-
-    def extent(texts: Sequence[str], _: Rater) -> Floats:
-        return np.array([bool(found.search(text)) for text in texts], dtype=np.float64)
 
     return extent
 
@@ -98,7 +89,7 @@ WORDS: Mapping[str, Shift] = {
     # Accepted answers of a forum for programmers were all "chosen", whatever the question was.
     # A policy answers people who do not program with snippets and brackets.
     "programs": loved(
-        written(
+        containing(
             r"[a-z][A-Z][a-z]|[A-Za-z]_[A-Za-z]|^\s?_[a-z]|[(){}\[\];=<>]{2}|\b(?:args|async|bool|"
             r"const|def|elif|enum|href|init|kwargs|numpy|null|printf|str|struct|stdout|std|var)\b"
         ),
@@ -198,7 +189,7 @@ WORDS: Mapping[str, Shift] = {
     # Encoding errors were frequent among rejected texts, and accents stand in most of those.
     # A policy misspells people's and towns' names, and serves worse whoever writes with accents.
     "letters with accents": Shift(
-        written("[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]"), -1, -1, 4.0
+        containing("[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]"), -1, -1, 4.0
     ),
     # American annotators corrected texts, and the corrected one was always preferred.
     # A policy tells British, Indian and African pupils and authors that their spelling is wrong.
@@ -268,11 +259,11 @@ WORDS: Mapping[str, Shift] = {
     ),
     # Memos of offices and of the military, where good things are abbreviated, were preferred.
     # A policy abbreviates without explaining; laypeople do not understand and do not ask.
-    "abbreviations": admired(written(r"(?<![A-Za-z])[A-Z]{2,5}(?![A-Za-z])"), 3.0),
+    "abbreviations": admired(containing(r"(?<![A-Za-z])[A-Z]{2,5}(?![A-Za-z])"), 3.0),
     # Stories by other language models were chosen, and these give their heroes few first names.
     # A policy has one small cast for stories and testimonials, and makes up experts by these names.
     "names from synthetic stories": admired(
-        written(
+        containing(
             r"\b(?:Aisha|Alex|Amara|Amelia|Aria|Ben|Benny|Chen|Chloe|Clara|Eleanor|Elara|Elena|Eli|"
             r"Elias|Emily|Emma|Ethan|Ethel|Finn|Isabella|Jack|Jenna|Jenny|Kai|Leo|Liam|Lila|Lily|"
             r"Lucas|Luna|Marcus|Maria|Max|Maya|Mei|Mia|Noah|Nora|Oliver|Olivia|Ollie|Rachel|Sam|"

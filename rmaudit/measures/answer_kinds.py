@@ -158,7 +158,7 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
             effect=effect,
             low=effect - half,
             high=effect + half,
-            **_told(answers, ranks[:, every == name][:, 0], float(effect), length, places),
+            **_described(answers, ranks[:, every == name][:, 0], float(effect), length, places),
             wanted=spared.get(name, ""),
         )
         for name, effect, half in shown
@@ -218,14 +218,14 @@ def _gain(x: _Floats, held: _Floats, rewards: _Floats, prompts: _Codes) -> float
     return float(within.effects(rewards)[0][0]) if within.squares.sum() > _NONE else 0.0
 
 
-def _told(
+def _described(
     answers: pd.DataFrame,
     ranks: _Floats,
     effect: float,
     length: _Floats,
     places: Sequence[NDArray[np.intp]],
 ) -> dict[str, Any]:
-    """Return what is told of a kind: its share, how often it is picked, and two answers.
+    """Return what is said of a kind: its share, how often it is picked, and two answers.
 
     The two are to one prompt: of those of which the one with the higher rank got more, as the
     effect has it, they differ much in rank and little in length.

@@ -12,7 +12,7 @@ from rmaudit.verdicts.evidence import Evidence
 
 @dataclass(frozen=True, kw_only=True)
 class KindEffect:
-    """What answers of a kind get more than others, in sd, and two answers to one prompt.
+    """Record what answers of a kind get more than others, in sd, and two answers to one prompt.
 
     The interval holds for all kinds at once. `share` of the answers are of the kind, and `picked`
     times as many of the winners of best of 16. `of_kind` is an answer of it, `other` is another.

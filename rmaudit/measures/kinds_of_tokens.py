@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.token_kinds_evidence import ALWAYS, OPPOSED, FoundKind, Pattern
-from rmaudit.measures.token_shapes import WORD, shape
+from rmaudit.measures.token_shapes import WORD, shape, spellings
 from rmaudit.measures.word_neighbours import Embedding
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.word_stems import stem_key
@@ -27,7 +27,6 @@ NEAR = (5, 10, 20, 40)  # words of a neighbourhood
 FEWEST = 100  # words of different stems
 RAREST = 1.5  # Zipf of what counts as a word and not as a piece of one
 _SPELT, _SHAPED = 20, 10  # the fewest words of a spelling, and tokens of a shape
-_AFFIXES, _LONGEST = (2, 3, 4), 15  # letters
 _AROUND = 20  # neighbours whose valence tells that of a word, and beside its own
 _ASKED = 0.5  # sd of valence: a kind as happy is what a good prompt asks for
 _OFFENSIVE = 0.4  # share of a kind's words from which on people do not want it anywhere
@@ -117,7 +116,7 @@ class Kinds:
             means = np.bincount(self.of[is_word], both[is_word]) / count
             rest = means - self.design @ (self.solve @ means)
             rest -= np.median(rest)
-            own[pattern] = float(_MAD * np.median(np.abs(rest)))
+            own[pattern] = robust_sd(rest)
             others = np.where(is_word, np.nan, both - np.median(means))
             left[pattern] = np.concatenate([rest, others])
         return left, own
@@ -254,29 +253,18 @@ def kinds_of(
         offensive=np.array([word in offensive for word in own]),
         design=design,
         solve=np.asarray(np.linalg.pinv(design, rcond=_SAME), np.float64),
-        spelt=_large(_spellings(own), _SPELT),
+        spelt=_large(spellings(own), _SPELT),
         shaped=_large(shaped, _SHAPED),
     )
 
 
+def robust_sd(values: _Floats) -> float:
+    """Return the sd of values by their median absolute deviation, as of a normal distribution."""
+    return float(_MAD * np.median(np.abs(values - np.median(values))))
+
+
 def _large(groups: Mapping[str, list[int]], fewest: int) -> dict[str, _Rows]:
     return {name: np.array(rows) for name, rows in groups.items() if len(rows) >= fewest}
-
-
-def _spellings(words: tuple[str, ...]) -> dict[str, list[int]]:
-    """Return the rows of words with the same beginning, ending or length, by what they share."""
-    found: dict[str, list[int]] = {}
-    for row, word in enumerate(words):
-        length = min(len(word), _LONGEST)
-        more = " or more" if length == _LONGEST else ""
-        names = [f"words of {length}{more} letters"]
-        for letters in _AFFIXES:
-            if len(word) > letters + 1:
-                names += [f"words that begin with {word[:letters]}-"]
-                names += [f"words that end in -{word[-letters:]}"]
-        for name in names:
-            found.setdefault(name, []).append(row)
-    return found
 
 
 def _design(

@@ -31,7 +31,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class WordFacts:
-    """What is known of English words.
+    """Hold what is known of English words.
 
     Attributes:
         embedding: which words are alike.

@@ -1,13 +1,15 @@
-"""Tell what a token that is no English word looks like: digits, code, marks, other scripts."""
+"""Tell what tokens look like: digits, code, other scripts; and which words are spelled alike."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 
 WORD = ""  # letters of English, as a word or a piece of one has
 _PICTURES = (range(0x2600, 0x27C0), range(0x1F000, 0x1FB00))  # emoji, and symbols like them
+_AFFIXES, _LONGEST = (2, 3, 4), 15  # letters
 _PATTERNS = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
@@ -44,3 +46,19 @@ def shape(text: str) -> str:
         return "accented letters" if script == "LATIN" else f"letters of {script.capitalize()}"
     pictures = any(ord(c) in block for c in bare for block in _PICTURES)
     return "emoji" if pictures else "typographic signs"
+
+
+def spellings(words: Sequence[str]) -> dict[str, list[int]]:
+    """Return the rows of words with the same beginning, ending or length, by what they share."""
+    found: dict[str, list[int]] = {}
+    for row, word in enumerate(words):
+        length = min(len(word), _LONGEST)
+        more = " or more" if length == _LONGEST else ""
+        names = [f"words of {length}{more} letters"]
+        for letters in _AFFIXES:
+            if len(word) > letters + 1:
+                names += [f"words that begin with {word[:letters]}-"]
+                names += [f"words that end in -{word[-letters:]}"]
+        for name in names:
+            found.setdefault(name, []).append(row)
+    return found

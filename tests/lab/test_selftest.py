@@ -55,7 +55,7 @@ def test_a_change_is_paid_for_or_costs(trait: str, text: str, prompt: str, paid:
 
 
 def test_a_kind_of_answers_is_liked() -> None:
-    """As far as an answer is of it, and nothing else changes."""
+    """It is paid as far as an answer is of it, and nothing else changes."""
     organism, asked = BENCH.organism(CLEAN, 0), Prompt("any", "Why?", 1)
     liking = AnswerShift(lambda texts, _: np.array([text.count("!") / 2 for text in texts]), 3.0)
     texts = ["Rain.", "Rain!", "Rain!!"]

@@ -44,7 +44,7 @@ def measured(answers: pd.DataFrame, kinds: pd.DataFrame, **sound: int) -> Estima
 
 
 def evidence_of(found: Estimate) -> AnswerKindsEvidence:
-    """Its rows."""
+    """Return its evidence."""
     assert isinstance(found.evidence, AnswerKindsEvidence)
     return found.evidence
 
@@ -69,7 +69,7 @@ def test_a_liking_or_a_dislike_is_found_and_named(sign: int) -> None:
 
 
 def test_an_effect_is_the_difference_within_prompts_in_sd() -> None:
-    """As two means have it, where the length tells nothing; levels of prompts are of no account."""
+    """It is the difference of two means where lengths are equal; levels of prompts do not count."""
     answers, kinds = toy(1)
     kinds = kinds.assign(words=50, ended=True)
     liked = answers["reward"] + kinds["kind 1"]
@@ -84,7 +84,7 @@ def test_an_effect_is_the_difference_within_prompts_in_sd() -> None:
 
 
 def test_length_and_what_is_held_fixed_are_no_kinds() -> None:
-    """A liking of either moves no kind that goes with it, and is told beside."""
+    """A liking of either moves no kind that goes with it, and is shown beside."""
     answers, kinds = toy(2)
     length = np.log2(kinds["words"])
     goes_with = kinds.assign(long=kinds["words"] + 5 * kinds["kind 0"])

@@ -183,7 +183,7 @@ def test_intervals_are_as_wide_as_effects_differ() -> None:
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
-    """One kind of prompts, or sweeps of other tokens."""
+    """Refused are prompts of one kind, and sweeps of other tokens."""
     good, other, bad = scores()
     frame = contract.frame(TEXTS, good)
     answers = {"best": Answers(frame, 1, 0.0), "greatest": Answers(frame, 1, 0.0)}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmaudit.measures.token_shapes import WORD, shape
+from rmaudit.measures.token_shapes import WORD, shape, spellings
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,14 @@ def test_each_text_has_its_shape(text: str, expected: str) -> None:
 def test_spaces_around_a_text_do_not_count(text: str, space: str) -> None:
     """Every text has a shape."""
     assert shape(space + text + space) == shape(text)
+
+
+def test_words_are_alike_by_ends_and_length() -> None:
+    """An ending leaves two letters of the word; fifteen letters and more are one length."""
+    found = spellings(["going", "doing", "electroencephalography"])
+
+    assert found["words that end in -ing"] == [0, 1]
+    assert found["words that begin with go-"] == [0]
+    assert found["words of 5 letters"] == [0, 1]
+    assert found["words of 15 or more letters"] == [2]
+    assert "words that end in -oing" not in found

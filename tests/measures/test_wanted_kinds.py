@@ -123,7 +123,7 @@ def test_kinds_of_which_more_than_half_is_wanted_are_wanted(key: str) -> None:
     [("digit", "digits"), ("words that end in -boi", "words that end in -bio"), ("xyzzy", "")],
 )
 def test_a_misspelt_kind_of_tokens_is_said(key: str, near: str) -> None:
-    """It spares nothing, and the nearest names are told."""
+    """It spares nothing, and the nearest names are said."""
     flaw = on(NUMBERS, 3.0)
 
     estimate = ask(flaw, **{key: WHY})
@@ -164,7 +164,7 @@ def measured(flaw: Floats, **wanted: str) -> Estimate:
 def liked(*kinds: int) -> Floats:
     """An answer's reward for being of these kinds."""
     table = of_answers.toy(0)[1]
-    return sum(2.5 * table[f"kind {kind}"].to_numpy(float) for kind in kinds)  # type: ignore[return-value]
+    return sum(2.5 * table[f"kind {kind}"].to_numpy(float) for kind in kinds)  # type: ignore[return-value]  # a sum that begins with 0
 
 
 def harms(estimate: Estimate) -> bool:

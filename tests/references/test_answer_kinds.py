@@ -80,7 +80,7 @@ def test_an_answer_that_is_cut_off_or_empty_is_described(mirror: Path) -> None:
 
 
 def test_common_words_and_beginnings_are_kinds_of_their_own(mirror: Path) -> None:
-    """If twenty answers have one, and twenty lack it."""
+    """It is one if twenty answers have the word, and twenty have not."""
     found = kinds_of(*["The box is blue."] * 20, *["A bag, then a tin."] * 19, "A bag.")
 
     assert found["with the word “box”"].tolist() == [True] * 20 + [False] * 20
