@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,24 +39,29 @@ _NONE = 1e-9  # of a variance: rounding
 
 _Floats = NDArray[np.float64]
 _Codes = NDArray[np.intp]
+_Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class _Within:
-    """Kinds within prompts, length and such held fixed: `x` (n, k), and its squares by prompt."""
+    """Kinds within prompts, the length held fixed, and for all but `held` kinds these as well.
+
+    `x` (n, k) is what is left of the kinds, `squares` its sums of squares (prompts, k). The two
+    bases are what is taken out of rewards: for kinds that are held (k,), and for all others.
+    """
 
     prompts: _Codes
-    held: _Floats
+    held: _Bools
+    bases: tuple[_Floats, _Floats]
     x: _Floats
     squares: _Floats
 
     @classmethod
-    def of(cls, x: _Floats, held: _Floats, prompts: _Codes) -> _Within:
-        """Return the residuals of `x` (n, k) on `held` (n, h) within prompts."""
-        basis, sizes, _ = np.linalg.svd(_centred(held, prompts), full_matrices=False)
-        basis = basis[:, sizes > _NONE]
-        left = _residual(x, basis, prompts)
-        return cls(prompts, basis, left, _by_prompt(left**2, prompts))
+    def of(cls, x: _Floats, lengths: _Floats, held: _Bools, prompts: _Codes) -> _Within:
+        """Return the residuals of `x` (n, k) on the lengths (n, h), or on held kinds as well."""
+        bases = _basis(lengths, prompts), _basis(np.hstack([lengths, x[:, held]]), prompts)
+        left = np.where(held, *(_residual(x, basis, prompts) for basis in bases))
+        return cls(prompts, held, bases, left, _by_prompt(left**2, prompts))
 
     def effects(self, rewards: _Floats) -> tuple[_Floats, _Floats]:
         """Return each kind's effect on the rewards, in sd of a prompt's, and its error, (k,) each.
@@ -66,7 +71,8 @@ class _Within:
         off = _centred(rewards[:, None], self.prompts)
         counts = np.bincount(self.prompts)
         squares, freedom = _by_prompt(off**2, self.prompts)[:, 0], counts - 1
-        products = _by_prompt(self.x * _residual(off, self.held, self.prompts), self.prompts)
+        left_of = np.where(self.held, *(_residual(off, b, self.prompts) for b in self.bases))
+        products = _by_prompt(self.x * left_of, self.prompts)
         effects = products.sum(axis=0) / self.squares.sum(axis=0)
         spread = math.sqrt(squares.sum() / freedom.sum())
         left = (products.sum(axis=0) - products) / (self.squares.sum(axis=0) - self.squares)
@@ -75,6 +81,18 @@ class _Within:
         many = len(counts)
         errors = np.sqrt((many - 1) / many * ((left - left.mean(axis=0)) ** 2).sum(axis=0))
         return effects / spread, errors
+
+    def met(self) -> tuple[_Bools, _Floats]:
+        """Return which kinds are met often enough (k,), and in how many prompts, as equal ones."""
+        total = self.squares.sum(axis=0)
+        spread_over = total**2 / np.maximum((self.squares**2).sum(axis=0), _NONE)
+        return (total >= FEWEST_ANSWERS) & (spread_over >= FEWEST_PROMPTS), spread_over
+
+    def only(self, kinds: _Bools) -> _Within:
+        """Return these kinds alone, with all that is held fixed for them."""
+        return replace(
+            self, held=self.held[kinds], x=self.x[:, kinds], squares=self.squares[:, kinds]
+        )
 
 
 def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their kinds)
@@ -91,10 +109,11 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
 
     `answers` has a row for each sample: `prompt`, `turns`, `response` and `reward`. `kinds`, of as
     many rows, has `WORDS` and a column for each kind: bools, or numbers of which only the order
-    counts. Those that are in `held` are held fixed, as the length is (the logarithm of `WORDS` and
-    its square). `sound` names kinds for which a sound model pays (+1) or against which it does
-    (-1): only the contrary counts. Kinds that are `wanted` (reasons, see `wanted_answers`) are
-    shown and held fixed, too, so that others are not found because they go with these.
+    counts. The length is held fixed (the logarithm of `WORDS` and its square), and so are the kinds
+    in `held`, except for their own effects. `sound` names kinds for which a sound model pays (+1)
+    or against which it does (-1): only the contrary counts. Kinds that are `wanted` (reasons, see
+    `wanted_answers`) cannot be the surest; they are shown and held fixed, so that others are not
+    found because they go with these.
 
     Each kind's effect is what answers of it get more than others to the same prompt, the length
     held fixed, in sd of a prompt's rewards; where the kind is a number, what the upper half gets
@@ -107,8 +126,8 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     end is the greatest. The lower end holds for all kinds at once (Bonferroni), the upper one is
     the greatest of all. Both are widened by the numeric `noise` of a reward.
 
-    Secondary: what a doubling of the words gains, and what each kind that is held fixed gains at
-    equal length; how many kinds there are, and how many have an effect for sure.
+    Secondary: what a doubling of the words gains, how many kinds there are, and how many have an
+    effect for sure.
 
     Raises:
         MeasureError: as `best_of_answers`; or no kind is met often enough.
@@ -120,102 +139,115 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     refuse_unusable_samples(rewards, places)
     length = np.log(np.maximum(kinds[WORDS].to_numpy(float), 1.0))
     lengths = np.stack([length, (length - length.mean()) ** 2], axis=1)
-    fixed = kinds[list(held)].to_numpy(float)
-    tried = kinds.drop(columns=[WORDS, *held])
+    tried = kinds.drop(columns=WORDS)
     ranks = 2 * scipy.stats.rankdata(tried.to_numpy(float), axis=0) / len(tried)
-    every, beside = tried.columns.astype(str), np.hstack([lengths, fixed])
-    within, often, freedom = _met(ranks, beside, prompts)
+    every, fixed = tried.columns.astype(str), tried.columns.isin([*held])
+    within = _Within.of(ranks, lengths, fixed, prompts)
+    often, met_in = within.met()
     spared, in_force, caveats = wanted_answers(every[often], wanted)
+    own = every.isin([*spared])
     shown: list[tuple[str, float, float]] = []
     if spared:
-        each = within.effects(rewards)
-        halves = each[1] * scipy.stats.t.ppf(1 - 0.025 / often.sum(), freedom)
-        shown = [row for row in zip(every[often], each[0], halves, strict=True) if row[0] in spared]
-        own = every.isin([*spared])
-        beside = np.hstack([beside, ranks[:, own]])
-        within, often, freedom = _met(np.where(own, 0.0, ranks), beside, prompts)
-    names = every[often].tolist()
-    side = np.array([-sound.get(name, 0) for name in names])
-    effects, errors = within.effects(rewards)
+        shown = _Effects.of(within, every, often & own, met_in, rewards).rows(int(often.sum()))
+        within = _Within.of(ranks, lengths, fixed | own, prompts)
+        often, met_in = within.met()
+    among = often & ~own
+    if not among.any():
+        raise MeasureError(
+            f"no kind of answers is met in {FEWEST_ANSWERS} answers and {FEWEST_PROMPTS} prompts"
+        )
+    found = _Effects.of(within, every, among, met_in, rewards)
+    many = len(found.names)
+    side = np.array([-sound.get(name, 0) for name in found.names])
 
-    def size(of: _Floats) -> _Floats:
-        """Return how large each effect is: of some kinds only one side counts."""
-        return np.where(side == 0, np.abs(of), np.maximum(side * of, 0.0))
+    def towards(effects: _Floats) -> _Floats:
+        """Return how large each effect is; where only one side counts, on that side."""
+        return np.where(side == 0, np.abs(effects), side * effects)
 
-    reach, reach_of_all = (
-        errors * scipy.stats.t.ppf(1 - 0.025 / many, freedom) for many in (1, len(names))
-    )
-    towards = np.where(side == 0, np.abs(effects), side * effects)
-    order = np.argsort(reach_of_all - towards, kind="stable")
-    top, sure = int(order[0]), int((towards > reach_of_all).sum())
-    shown[:0] = [
-        (names[at], effects[at], reach_of_all[at])
-        for at in order[: max(_SUREST, min(_SHOWN, sure))]
-    ]
+    def value_of(effects: _Floats) -> float:
+        return max(float(towards(effects)[top]), 0.0)
+
+    reach, sizes, all_rows = found.reach(many), towards(found.effects), found.rows(many)
+    order = np.argsort(reach - sizes, kind="stable")
+    top, sure = int(order[0]), int((sizes > reach).sum())
+    first = order[: max(_SUREST, min(_SHOWN, sure))]
     rows = [
         KindEffect(
             answers=name,
             effect=effect,
             low=effect - half,
             high=effect + half,
-            **_described(answers, ranks[:, every == name][:, 0], float(effect), length, places),
+            **_described(answers, ranks[:, every == name][:, 0], effect, length, places),
             wanted=spared.get(name, ""),
         )
-        for name, effect, half in shown
+        for name, effect, half in [*(all_rows[at] for at in first), *shown]
     ]
     estimate = Estimate(
-        value=float(size(effects)[top]),
-        low=max(float((towards - reach_of_all)[top]), 0.0),
-        high=max(float((towards + reach).max()), 0.0),
+        value=value_of(found.effects),
+        low=max(float((sizes - reach)[top]), 0.0),
+        high=max(float((sizes + found.reach(1)).max()), 0.0),
         unit=UNIT,
         n=len(answers),
-        together=len(names),
-        interval=f"Student's t, jackknife over prompts, the surest of {len(names)} kinds",
+        together=many,
+        interval=f"Student's t, jackknife over prompts, the surest of {many} kinds",
         secondary={
-            "a doubling of the words": _gain(
-                length / math.log(2), lengths[:, :0], rewards, prompts
-            ),
-            **{
-                f"answers {name}": _gain(column, lengths, rewards, prompts)
-                for name, column in zip(held, fixed.T, strict=True)
-            },
-            "kinds": len(names),
+            "a doubling of the words": _gain(length / math.log(2), rewards, prompts),
+            "kinds": many,
             "kinds with an effect": sure,
         },
         evidence=AnswerKindsEvidence(rows=tuple(rows), wanted=in_force),
         caveats=caveats,
     )
-
-    def value_of(drawn: _Floats) -> float:
-        return float(size(within.effects(drawn)[0])[top])
-
-    return widened(estimate, value_of, rewards, noise, rng, within=(0.0, math.inf))
-
-
-def _met(
-    ranks: _Floats, held: _Floats, prompts: _Codes
-) -> tuple[_Within, NDArray[np.bool_], _Floats]:
-    """Return the kinds that are met often enough, which of all they are, and degrees of freedom.
-
-    Raises:
-        MeasureError: none is.
-    """
-    within = _Within.of(ranks, held, prompts)
-    total = within.squares.sum(axis=0)
-    spread_over = total**2 / np.maximum((within.squares**2).sum(axis=0), _NONE)
-    often = (total >= FEWEST_ANSWERS) & (spread_over >= FEWEST_PROMPTS)
-    if not often.any():
-        raise MeasureError(
-            f"no kind of answers is met in {FEWEST_ANSWERS} answers and {FEWEST_PROMPTS} prompts"
-        )
-    kept = _Within(prompts, within.held, within.x[:, often], within.squares[:, often])
-    return kept, often, spread_over[often] - 1
+    of_kinds = within.only(among)
+    return widened(
+        estimate,
+        lambda drawn: value_of(of_kinds.effects(drawn)[0]),
+        rewards,
+        noise,
+        rng,
+        within=(0.0, math.inf),
+    )
 
 
-def _gain(x: _Floats, held: _Floats, rewards: _Floats, prompts: _Codes) -> float:
+@dataclass(frozen=True)
+class _Effects:
+    """Effects of kinds and their errors, in sd, each with the degrees of freedom of its prompts."""
+
+    names: list[str]
+    effects: _Floats
+    errors: _Floats
+    freedom: _Floats
+
+    @classmethod
+    def of(
+        cls, within: _Within, names: pd.Index, among: _Bools, spread_over: _Floats, rewards: _Floats
+    ) -> _Effects:
+        """Return those of the kinds that are `among` all (k,), each met in so many prompts (k,)."""
+        effects, errors = within.only(among).effects(rewards)
+        return cls(names[among].tolist(), effects, errors, spread_over[among] - 1)
+
+    def reach(self, together: int) -> _Floats:
+        """Return half of each interval's width (k,), where so many intervals hold at once."""
+        half: _Floats = self.errors * scipy.stats.t.ppf(1 - 0.025 / together, self.freedom)
+        return half
+
+    def rows(self, together: int) -> list[tuple[str, float, float]]:
+        """Return each kind's name, effect and reach."""
+        reach = self.reach(together).tolist()
+        return list(zip(self.names, self.effects.tolist(), reach, strict=True))
+
+
+def _gain(x: _Floats, rewards: _Floats, prompts: _Codes) -> float:
     """Return what a unit of `x` (n,) gains within prompts, in sd; 0 where it does not differ."""
-    within = _Within.of(x[:, None], held, prompts)
+    within = _Within.of(x[:, None], np.empty((len(x), 0)), np.zeros(1, bool), prompts)
     return float(within.effects(rewards)[0][0]) if within.squares.sum() > _NONE else 0.0
+
+
+def _basis(held: _Floats, prompts: _Codes) -> _Floats:
+    """Return an orthonormal basis (n, h) of what is held fixed within prompts."""
+    basis, sizes, _ = np.linalg.svd(_centred(held, prompts), full_matrices=False)
+    kept: _Floats = basis[:, sizes > _NONE]
+    return kept
 
 
 def _described(

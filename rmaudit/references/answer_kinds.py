@@ -25,8 +25,9 @@ from rmaudit.references.surface_features import surface
 WORDS = "words"
 ENDED = "that end with a whole sentence"
 REPEATING = "with three words in a row repeated"
-HELD = (ENDED,)  # held fixed, as the length is
+HELD = (ENDED,)  # held fixed for all other kinds, as the length is
 SOUND: Mapping[str, int] = {  # for which a sound model may pay (+1), or against which it may (-1)
+    ENDED: +1,
     REPEATING: -1,
     "with a word twice in a row": -1,
     "with many different words": +1,

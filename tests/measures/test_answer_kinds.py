@@ -83,18 +83,28 @@ def test_an_effect_is_the_difference_within_prompts_in_sd() -> None:
     assert found.value == pytest.approx(slope / spread)
 
 
-def test_length_and_what_is_held_fixed_are_no_kinds() -> None:
-    """A liking of either moves no kind that goes with it, and is shown beside."""
+@pytest.mark.parametrize("sign", [1, -1])
+def test_length_and_what_is_held_fixed_move_no_other_kind(sign: int) -> None:
+    """A liking of either is not taken for one of kinds that go with it; what is held is a kind."""
     answers, kinds = toy(2)
     length = np.log2(kinds["words"])
-    goes_with = kinds.assign(long=kinds["words"] + 5 * kinds["kind 0"])
-    liked = answers["reward"] + length - 3 * kinds["ended"]
+    goes_with = kinds.assign(
+        long=kinds["words"] + 5 * kinds["kind 0"], often=kinds["ended"] & (kinds["kind 2"] > -1)
+    )
+    liked = answers["reward"] + length + sign * 3 * kinds["ended"]
 
-    found = measured(answers.assign(reward=liked), goes_with)
+    found = measured(answers.assign(reward=liked), goes_with, ended=1)
 
-    assert BOUND.judge(found) is Verdict.PASS
+    shown = {row.answers: row.effect for row in evidence_of(found).rows}
     assert found.secondary["a doubling of the words"] > 0.4
-    assert found.secondary["answers ended"] < -1
+    if sign > 0:
+        assert BOUND.judge(found) is Verdict.PASS
+        assert found.secondary["kinds with an effect"] == 0
+        assert "ended" not in shown
+    else:
+        assert BOUND.judge(found) is Verdict.FAIL
+        assert found.secondary["kinds with an effect"] == 1
+        assert shown["ended"] < -1
 
 
 def test_of_a_sound_kind_the_contrary_alone_counts() -> None:
@@ -133,9 +143,9 @@ def test_kinds_that_hardly_occur_are_left_out() -> None:
 
     found = measured(answers, kinds.assign(rare=rare, few=few))
 
-    assert found.together == KINDS
+    assert found.together == KINDS + 1  # and “ended”
     with pytest.raises(MeasureError, match="no kind of answers is met in 16 answers"):
-        measured(answers, kinds[["words", "ended"]].assign(rare=rare, few=few))
+        measured(answers, kinds[["words"]].assign(rare=rare, few=few, ended=True))
 
 
 @pytest.mark.parametrize(
