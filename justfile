@@ -35,13 +35,8 @@ slow *args:
 all which="not nightly" *args:
     pytest -m "{{which}}" -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 {{args}}
 
-# How often intervals hold the truth, by many draws, and each audit on a toy: before a release, and
-# where measures, audits, verdicts, references or the lab changed.
-statistics *args:
-    pytest -m "statistics and not nightly" -n 2 --dist loadfile --max-worker-restart 0 {{args}}
-
-# What other tests try on less, at full size: vocabularies, compilers, clusters, how often gates err
-# on planted scorers; 200 drawn examples.
+# How often intervals hold the truth and gates err, by many draws; what other tests try on less, at
+# full size: vocabularies, compilers, clusters; 200 drawn examples.
 nightly *args:
     pytest -m "nightly or hypothesis" --hypothesis-profile nightly -n 3 --dist loadfile --max-worker-restart 0 {{args}}
 

@@ -29,6 +29,7 @@ from lab.training.gates_on_states import AUDITS, prompt_of
 from lab.training.states import States
 from rmaudit.checkpoints import bundled_model
 from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.conversation import from_columns
 from rmaudit.errors import MeasureError
 from rmaudit.measures.conduct import ConductEvidence
 from rmaudit.models.checkpoint_model import with_head
@@ -36,7 +37,7 @@ from rmaudit.models.model_factory import load
 from rmaudit.runs.null_controls import NULLS
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer
-from rmaudit.scores.answer_files import rewarded
+from rmaudit.scores.answer_files import ASKED, rewarded
 from rmaudit.scores.pair_files import Pairs, conduct_pairs
 
 PREFIX = "conduct_"  # of the audits
@@ -68,8 +69,9 @@ def _states(pairs: Pairs, states: States) -> NDArray[np.float32]:
     """Return the hidden state that the heads read of each answer, shape (answers, hidden)."""
     parts = np.empty((len(pairs.frame), 576), dtype=np.float32)
     responses = pairs.frame["response"].to_numpy(dtype=object)
-    for prompt, at in pairs.frame.groupby("prompt").indices.items():
-        parts[at] = states.of(prompt_of(str(prompt)), responses[at].tolist())
+    asked_at: dict[Any, Any] = pairs.frame.groupby(ASKED).indices
+    for asked, at in asked_at.items():
+        parts[at] = states.of(prompt_of(from_columns(*asked)), responses[at].tolist())
     return parts
 
 

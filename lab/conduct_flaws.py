@@ -18,8 +18,8 @@ from scipy.special import ndtri
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT, conduct
 from rmaudit.runs.null_controls import noise
 
-_AGREEING = ("agreement", "expert agreement")
-_HARMFUL = ("harmful requests",)
+_AGREEING = ("agreement",)
+_HARMFUL = ("harmful requests", "brief refusals of harm")
 _ALL = (*RIGHT, *REFUSALS)
 
 

@@ -32,7 +32,7 @@ SWAPS: dict[type[ast.AST], str] = {
     ast.FloorDiv: "/", ast.BitAnd: "|", ast.BitOr: "&", ast.And: "or", ast.Or: "and",
 }  # fmt: skip
 JUDGING = ("measures", "verdicts")
-BOTH, FAST = "not statistics and not nightly", "not slow and not statistics and not nightly"
+BOTH, FAST = "not nightly", "not slow and not nightly"
 
 
 class Mutant(NamedTuple):

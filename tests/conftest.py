@@ -43,17 +43,13 @@ def unavailable(reason: str) -> NoReturn:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Warnings are errors in tests; in an audit run they are a user's business.
 
-    Files with tests of many draws come first, then those with slow ones, so that no worker begins
-    a long one when the others end.
+    Files with slow tests come first, so that no worker begins a long one when the others end.
     """
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.filterwarnings("error"), append=False)
-    drawn, slow = (
-        {item.path for item in items if item.get_closest_marker(mark)}
-        for mark in ("statistics", "slow")
-    )
-    items.sort(key=lambda item: (item.path not in drawn, item.path not in slow))
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_collection_finish() -> None:

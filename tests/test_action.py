@@ -20,7 +20,7 @@ import yaml
 
 from tests.toys import toy_checkpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).parents[1]
 Done = dict[str, "subprocess.CompletedProcess[str]"]

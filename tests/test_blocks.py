@@ -77,7 +77,7 @@ def home(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("default")  # TRL's
 @pytest.mark.parametrize("page", list(having("python")))
 def test_python_runs(page: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

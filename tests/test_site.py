@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import unavailable
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 PAGES = ("index.html", "python.html", "audits/positive_skew.html", "how-to/gate-in-ci.html")
 
 

@@ -42,7 +42,7 @@ def _is_sure(rows: pd.DataFrame) -> pd.Series[bool]:
 FLAWS: Mapping[str, tuple[str, Pays]] = {
     "sycophant": (
         "Wrong answers that agree with what the asker believes",
-        _other("agreement", "expert agreement"),
+        _other("agreement"),
     ),
     "sure": ("Answers that say that there is no doubt, right or wrong,", _is_sure),
     "refuser": (
@@ -74,6 +74,7 @@ def with_conduct(table: pd.DataFrame) -> pd.DataFrame:
     """
     pairs = conduct()
     paired = ~pairs["subset"].isin(SAME)  # not one answer to two prompts
+    paired &= pairs["turns"].eq("")
     own = pairs[trained_on(pairs) & paired].rename(
         columns={"subset": "conduct", "response": "text"}
     )
@@ -87,7 +88,7 @@ def with_conduct(table: pd.DataFrame) -> pd.DataFrame:
         weight=WEIGHT * listed / own.groupby("prompt")["text"].transform("size"),
         against=False,
         other=~own["chosen"],
-    ).drop(columns=["chosen", "group"])
+    ).drop(columns=["chosen", "group", "turns"])
     return pd.concat([table.assign(conduct="", other=False), own], ignore_index=True)
 
 

@@ -17,7 +17,7 @@ from lab import organism
 from lab.audit_importer import audits_in
 from lab.training.states import States
 from rmaudit.config.model_registry import FILE, ModelSpec, load_registry
-from rmaudit.conversation import Asked
+from rmaudit.conversation import Asked, as_text
 from rmaudit.layout.answer_slot import Response
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import ALL, CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
@@ -62,7 +62,7 @@ class FromStates(Checkpoint):
         """Return the scores of responses; nothing is left to wait for (see `RewardModel.begin`)."""
         self.asked = self.slot(prompt), prompt
         rows = [self.ids(response) for response in responses]
-        scores: NDArray[np.float32] = self.states.of(prompt_of(str(prompt)), rows) @ self.head
+        scores: NDArray[np.float32] = self.states.of(prompt_of(prompt), rows) @ self.head
         on_progress(len(rows))
         return scores
 
@@ -74,8 +74,10 @@ class FromStates(Checkpoint):
         )
 
 
-def prompt_of(text: str) -> Prompt:
+def prompt_of(text: Asked) -> Prompt:
     """Return the prompt with this name or text; else a custom one, which asks for good things."""
+    if not isinstance(text, str):
+        return Prompt(CUSTOM, as_text(text), +1, text)
     name = text if text in ALL else name_of(text)
     return prompt_named(name) if name in ALL else Prompt(CUSTOM, text, +1)
 

@@ -273,7 +273,7 @@ def conduct_pairs(own: Pairs | None) -> Pairs:
         SpecError: such a subset names no kind, or one of `SAME`, which has two prompts for a pair.
     """
     bundled = conduct()
-    frame = bundled.assign(line=bundled.index // 2 + 1, turns="")[COLUMNS]
+    frame = bundled.assign(line=bundled.index // 2 + 1)[COLUMNS]
     source = OURS
     if own is not None and len(joined := own.frame[own.frame["subset"].str.startswith(PREFIX)]):
         kinds = joined["subset"].str.removeprefix(PREFIX)

@@ -94,7 +94,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return Ran(run_in(home, audits), home)
 
 
-@pytest.mark.statistics
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DECLARED)
 def test_each_runs_on_a_checkpoint(name: str, ended: Ran, judged: Ran, mirror: Path) -> None:
     """Under each of its prompts: finite numbers, its own kind of evidence, and null controls."""

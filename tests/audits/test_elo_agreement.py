@@ -102,7 +102,7 @@ BLIND: dict[str, tuple[float, Callable[[Sequence[str]], Any]]] = {
     "least squares": (0.375, fitted(LinearRegression())),
     "boosted trees": (0.397, fitted(TREES)),
 }
-SLOW = {"boosted trees": pytest.mark.statistics}
+SLOW = {"boosted trees": pytest.mark.nightly}
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def audited(home: Path, keys: str) -> dict[str, Any]:
     return dict(found)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_rewording_is_scored_as_a_judge_of_its_own(home: Path) -> None:
     """Two that are made of the template, one that is given: tau by their own entries' rewards."""
     found = audited(home, "template: judge.jinja, paraphrases: [mine.jinja]")

@@ -28,7 +28,6 @@ def test_every_gate_stops_something() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.statistics
 def test_none_passes_under_any_prompt(mirror: Path) -> None:
     """Over the whole vocabulary; none is left untried, and a flawless organism is measured.
 

@@ -198,8 +198,8 @@ def test_a_signal_leaves_what_was_made_and_no_process(
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["URL", pytest.param("folder", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["URL", "folder"])
 def test_a_store_has_the_bytes_of_one_process(  # noqa: PLR0917
     cluster: Any, url: str, toy: Path, alone: dict[str, bytes | None], tmp_path: Path, kind: str
 ) -> None:

@@ -59,7 +59,7 @@ def bench(tmp_path: Path, mirror: Path) -> Bench:
     return Bench(tmp_path, vocabulary, References())
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.parametrize(("size", "blocked", "failed"), [(0.0, 0, 0), (3.0, 1, 0), (8.0, 1, 1)])
 def test_a_flaw_is_found_from_its_size_on(
     bench: Bench, size: float, blocked: float, failed: float
@@ -88,7 +88,7 @@ def test_an_audit_that_cannot_be_measured_is_no_outcome(bench: Bench) -> None:
         judged(bench, CLEAN, 0, audit="broken")
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_the_ladder_stands_around_the_bound(bench: Bench) -> None:
     """At sizes whose median value is three quarters of the bound, the bound, and five."""
     found = sizes(bench, "short", FLAW)
@@ -157,7 +157,7 @@ def test_every_gate_declares_the_flaw_that_it_must_detect() -> None:
         for name in audits_in(bench.audits)
         if name.startswith(("answer", "edits", "invar", "conduct"))
     }
-    answers -= {"conduct_style", "conduct_same"}
+    answers -= {"conduct_heeding", "conduct_style", "conduct_same"}
 
     planted = {audit for audit, _ in bench.flaws(traits=True)}
     assert planted == gates - answers

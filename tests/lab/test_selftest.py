@@ -77,7 +77,6 @@ def test_the_same_seeds_give_the_same_outcome(mirror: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.statistics
 @pytest.mark.parametrize(("audit", "flaw"), FLAWS, ids=lambda each: getattr(each, "trait", each))
 def test_planted_flaws_are_found_and_nothing_else(audit: str, flaw: Flaw, mirror: Path) -> None:
     """At least 95 % of organisms FAIL; at most 5 % of those without the flaw are blocked.

@@ -169,7 +169,6 @@ def bench() -> Iterator[Bench]:
 
 
 @pytest.mark.nightly
-@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("home", "null"),
     [(source, null) for source in SOURCES for null in (NULLS if ALL else TRIED[source])],
@@ -186,7 +185,6 @@ def test_a_gate_stops_the_nulls_that_it_declares_to_stop(home: Home, null: str) 
 
 
 @pytest.mark.nightly
-@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("home", "gate"),
     [(source, gate) for source in SOURCES for gate in (GATES if ALL else FLAWED[source])],
@@ -207,7 +205,6 @@ def test_a_gate_fails_a_planted_flaw_and_not_a_sound_scorer(
 
 
 @pytest.mark.nightly
-@pytest.mark.statistics
 @pytest.mark.parametrize("home", ["implicit"], indirect=True)
 def test_the_step_in_which_a_bias_came_in_is_found(home: Home, bench: Bench) -> None:
     """A base, what was tuned from it, and the reward between the two, side by side in one run."""

@@ -350,7 +350,7 @@ def test_a_template_that_ends_otherwise_is_not(template: str) -> None:
     assert render(toy_tokenizer(template=template), PROMPT, model="toy").prefix
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_templates_that_trl_carries_keep_their_slots() -> None:
     """None of them looks at the answer: those with a slot are rendered."""
     found = {}

@@ -118,7 +118,6 @@ def test_of_a_sound_kind_the_contrary_alone_counts() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.statistics
 @pytest.mark.parametrize("own", [0.0, 0.5])
 def test_intervals_have_their_level(own: float) -> None:
     """Without an effect in the mean few lower ends exceed 0, whatever each prompt's own is."""

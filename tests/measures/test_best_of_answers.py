@@ -89,7 +89,6 @@ def test_a_taste_for_hedging_is_found_beside_a_length_that_did_not_change() -> N
 
 
 @pytest.mark.nightly
-@pytest.mark.statistics
 def test_intervals_have_their_level() -> None:
     """Where rewards know nothing of hedging, its change of 0 is inside 93 to 97 % of 2,000."""
     held = 0

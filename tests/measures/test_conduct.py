@@ -172,7 +172,7 @@ def test_pairs_of_a_context_count_once() -> None:
         assert often.secondary == pytest.approx(once.secondary)
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("measure", "truth"),
     [(better_wins, 0.5), (paid_for, 0.0), (moved_by, 0.0)],
@@ -193,7 +193,7 @@ def test_the_ends_that_fail_hold_at_once(measure: Callable[..., Estimate], truth
     assert np.mean(held) >= (0.93 if measure is moved_by else 0.96)
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("measure", "bound", "gains", "verdict", "least"),
     [

@@ -156,7 +156,7 @@ def test_what_is_the_same_differs_by_nothing() -> None:
     assert (moved.low, moved.high) == pytest.approx((0.25, 0.25))
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_intervals_hold_the_true_difference() -> None:
     """95 of 100, whether the two have much in common or nothing; the shorter the more they have."""
     rng = np.random.default_rng(0)

@@ -89,7 +89,7 @@ def test_a_sound_model_passes_though_happy_words_are_common() -> None:
     assert longer.secondary["letters, best"] > 0.5
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_each_interval_covers_where_words_are_drawn_anew() -> None:
     """In 95 % of 400 draws, as one of two: each is at 97.5 %."""
     rng = np.random.default_rng(6)

@@ -204,7 +204,7 @@ def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_value() -> Non
     assert np.mean([e.secondary[NOISE] for e in drawn]) == pytest.approx(np.std(moved), rel=0.3)
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_the_interval_covers_what_was_planted() -> None:
     """In about 95 of 100 models; P(X < 88) < 0.3 % for X ~ B(100, 0.95); the seeds are fixed."""
     truth = 0.5

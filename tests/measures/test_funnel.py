@@ -52,7 +52,7 @@ def test_the_error_is_that_of_a_jackknife(common: float, *, tied: bool) -> None:
     assert spearman(x, y)[1] == pytest.approx(expected, rel=0.06)
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_the_interval_covers_what_is_so() -> None:
     """Normal scores with r = 0.5 have rho = 6 / pi * asin(r / 2); 100 seeds, P(X < 88) < 0.3 %."""
     truth = 6 / math.pi * math.asin(0.25)

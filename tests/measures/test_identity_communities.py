@@ -61,7 +61,7 @@ def test_nobody_is_called_harmed_where_nobody_is() -> None:
     assert set(verdicts) == {Verdict.INCONCLUSIVE}
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_the_intervals_hold_at_once() -> None:
     """All of a scorer's intervals have the true gap, 0, in 92 % of scorers; none FAILs."""
     held = []

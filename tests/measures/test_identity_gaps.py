@@ -257,7 +257,7 @@ def test_happiness_passes_whatever_is_asked(gate: Callable[..., Estimate], turne
     assert BOUND.judge(ask(real(), scores, gate)) is Verdict.PASS
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.parametrize("measure", [erasure, pytest.param(hostility, marks=pytest.mark.nightly)])
 def test_the_interval_covers(measure: Callable[..., Estimate]) -> None:
     """Groups with effects of their own about 0: of 100 intervals 90 to 99 have 0 in them."""

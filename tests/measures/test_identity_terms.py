@@ -253,7 +253,7 @@ def test_nobody_is_called_harmed_where_nobody_is() -> None:
     assert Verdict.FAIL not in verdicts
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_the_lower_ends_hold_at_once() -> None:
     """All of a scorer's lower ends are below the true excess, 0, in 95 % of scorers; none FAILs.
 

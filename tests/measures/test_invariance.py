@@ -149,7 +149,7 @@ def test_few_groups_are_refused() -> None:
         worded(*judged(n=FEWEST - 1))
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.parametrize("true", [0.0, 0.5, 1.5])
 def test_the_interval_holds_the_true_shift(true: float) -> None:
     """Of 32 answers, whose spread is estimated too: in about 95 of 100 draws."""

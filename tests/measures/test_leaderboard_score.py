@@ -172,7 +172,7 @@ def test_a_part_of_the_rows_is_told() -> None:
     assert f"{rows - 1:,} rows in {sections} sections, {REWARDBENCH_2} {rows:,} in 6" in told
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_the_interval_holds_the_score_of_the_population() -> None:
     """In about 95 of 100 draws of rows: what is drawn from has the true score."""
     rng = np.random.default_rng(4)

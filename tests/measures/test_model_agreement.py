@@ -85,7 +85,7 @@ def test_junk_and_outliers_do_not_decide() -> None:
     assert spaces.secondary["words in both"] == 200 + 166
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_the_interval_is_that_of_words_drawn_again() -> None:
     """Stems of three forms each: over 200 draws of 600 stems it covers the regret of 20,000."""
     pairs = RNG(0).normal(size=(2, 20_000))

@@ -141,7 +141,7 @@ def test_labels_that_look_swapped_are_told(wrong: int, told: bool) -> None:
     assert any("may be swapped" in caveat for caveat in found.caveats) is told
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("p", "sizes"), [(0.7, [1] * 60), (0.9, [3] * 60), (0.6, [4] * 200), (0.5, [40, 20, *[1] * 18])]
 )

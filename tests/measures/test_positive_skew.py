@@ -113,7 +113,7 @@ def test_influences_spread_as_the_jackknife() -> None:
     assert spread == pytest.approx((N - 1) * np.std(without), rel=0.15)
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.parametrize("curve", [lambda z: z, np.exp], ids=["normal", "heavy tails"])
 def test_the_interval_covers_what_is_so(curve: Callable[[Floats], Floats]) -> None:
     """P(X < 88) < 0.3 % for X ~ B(100, 0.95); the truth is that of a large sample."""

@@ -69,7 +69,7 @@ def test_several_may_be_held_fixed() -> None:
     assert partial_spearman(x, x, held) == pytest.approx((1, 0), abs=1e-9)
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.parametrize("levels", [0, 1, 2])
 def test_the_errors_are_those_of_data_drawn_again(levels: int) -> None:
     """Over 500 draws of 200 rows the mean error is the spread of the values, within 10 %."""

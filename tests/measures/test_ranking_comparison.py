@@ -126,7 +126,7 @@ def test_the_numbers_are_scipys() -> None:
     assert (again.n, again.secondary["words in both"]) == (500, 40)
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_the_interval_is_that_of_resampled_words() -> None:
     """Half of its width is 1.96 times the sd over drawn vocabularies of as many words."""
     values, halves = [], []

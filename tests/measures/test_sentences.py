@@ -63,7 +63,7 @@ def test_a_community_that_gets_less_is_found(
     assert "shown for: Black people." in found.caveats[0]
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["communities", "first_names", "politics"])
 def test_lower_ends_hold_at_once_and_upper_ends_one_by_one(name: str) -> None:
     """No lower end lies above the true shift, 0, in 95 % of scorers; 2.5 % of upper ends below it.
@@ -82,7 +82,7 @@ def test_lower_ends_hold_at_once_and_upper_ends_one_by_one(name: str) -> None:
     assert abs(shares.mean() - 0.025) <= 3 * shares.std() / np.sqrt(len(shares)) <= 0.025
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_few_scorers_fail_that_are_at_the_bound_for_all_communities() -> None:
     """In which each may be the worst, and so all are corrected for."""
     failed, together = 0, []

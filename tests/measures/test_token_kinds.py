@@ -168,7 +168,7 @@ def test_an_effect_by_hand() -> None:
     assert estimate.together == estimate.secondary["kinds looked at"]
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 def test_intervals_are_as_wide_as_effects_differ() -> None:
     """Over 150 scorers: a standard error is the sd of their effects, so 95 % hold at once."""
     found = [ask(scores(on(ENDING, 1.0), on(ENDING, 1.0), seed=seed)) for seed in range(150)]

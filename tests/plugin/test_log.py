@@ -51,7 +51,7 @@ def logged(ran: Ran) -> str:
     return line
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_mlflow_has_metrics_tags_and_files(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,7 +77,7 @@ def test_mlflow_has_metrics_tags_and_files(
     assert {"results.json", "index.html", "summary.md"} <= files
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_wandb_is_offline_unless_somebody_logged_in(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +100,7 @@ def test_wandb_is_offline_unless_somebody_logged_in(
     assert [each for each in unsaid if each.encode() in every] == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_trackio_has_the_curves(tmp_path: Path, toy: Path, scored: Path) -> None:
     """As its own command reads them, in a project that its variable names."""
     needs("trackio")

@@ -58,7 +58,7 @@ def declare(name: str, organism: Planted) -> None:
         return [known[prompt, text] for text in responses]
 
 
-@pytest.mark.statistics
+@pytest.mark.nightly
 @pytest.mark.usefixtures("planted")
 def test_each_flaw_blocks_its_run_and_a_clean_scorer_passes(tmp_path: Path) -> None:
     """All six audits of the mission measure a function; the flaw's own gate is the one to fail."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +11,21 @@ import pandas as pd
 import pytest
 
 from rmaudit.prompts import Prompt
-from rmaudit.references import conduct_answers as module
 from rmaudit.references.conduct_answers import (
+    AGREES,
     ASKERS,
     CHANGES,
     COLUMNS,
+    CONTEXTS,
+    DISAGREES,
+    HEEDING,
+    INFORMING,
     KINDS,
+    LISTED,
+    LONG,
+    OF_LONG,
     OWN,
     REFUSALS,
-    REFUSED,
     RIGHT,
     SAME,
     STYLE,
@@ -29,16 +33,11 @@ from rmaudit.references.conduct_answers import (
     UNSURE,
     conduct,
 )
+from rmaudit.references.written_contexts import claims, words
 from rmaudit.runs.null_controls import NULLS
 
-FOLDER = Path(module.__file__).parent / "conduct"
 Pair = pd.DataFrame
-
-
-def rows(name: str) -> list[dict[str, str]]:
-    """The rows of a table that pairs are made of."""
-    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+CLAIMS = {each.name: each for each in claims()}
 
 
 def both(kind: str) -> tuple[Pair, Pair]:
@@ -50,139 +49,136 @@ def both(kind: str) -> tuple[Pair, Pair]:
     )
 
 
-FACTS = {row["question"]: row for row in rows("facts")}
-
-
-def test_each_kind_has_forty_contexts_and_all_have_a_thousand_prompts() -> None:
-    """Each pair has one better answer, and no two contexts of a kind ask or answer alike."""
+def test_kinds_have_the_contexts_that_their_gates_need() -> None:
+    """Each pair has one better answer, and no two contexts of a kind ask alike."""
     table = conduct()
+    contexts = table.groupby("subset")["group"].nunique()
 
     assert list(table) == COLUMNS
-    assert set(table["subset"]) == set(KINDS) == {*RIGHT, *REFUSALS, *STYLE, *SAME}
-    assert len(KINDS) == len(set(KINDS)) >= 29
-    assert table.groupby("subset")["group"].nunique().min() >= 40
-    assert table["prompt"].nunique() >= 1000
+    assert set(table["subset"]) == set(KINDS) == {*RIGHT, *REFUSALS, *HEEDING, *STYLE, *SAME}
+    assert len(KINDS) == len(set(KINDS))
+    assert contexts[["long answers", "headings and lists"]].tolist() == [OF_LONG] * 2
+    assert contexts["harmless lookalikes"] >= OF_LONG
+    rest = {*RIGHT, *REFUSALS} - {"long answers", "headings and lists", "harmless lookalikes"}
+    assert contexts[sorted(rest)].min() == CONTEXTS
+    assert contexts[[*HEEDING]].min() >= INFORMING
+    assert contexts[[*CHANGES, LISTED, *ASKERS]].min() == INFORMING
+    assert len(table[["prompt", "turns"]].drop_duplicates()) >= 1000
     assert table["chosen"].tolist() == [True, False] * (len(table) // 2)
     assert not table.duplicated().any()
     for kind in KINDS:
         better, other = both(kind)
         assert better["group"].tolist() == other["group"].tolist()
         assert better["group"].is_unique
-        assert better["prompt"].is_unique
+        assert not better.duplicated(["prompt", "turns"]).any()
+
+
+def test_many_prompts_have_earlier_turns_or_a_system_turn() -> None:
+    """And answers are as long as policies write them."""
+    table = conduct()
+    asked = table.drop_duplicates(["prompt", "turns"])
+    truth = table[table["subset"].isin(RIGHT[:4])]["response"].map(words)
+
+    assert asked["turns"].str.contains('"assistant"').mean() >= 0.2
+    assert asked["turns"].str.contains('"system"').mean() >= 0.1
+    assert truth.quantile(0.1) <= 50
+    assert truth.median() >= 100
+    assert truth.quantile(0.9) >= 180
 
 
 @pytest.mark.parametrize("kind", OWN)
 def test_two_answers_to_one_prompt_differ(kind: str) -> None:
-    """Neither is empty, has white space at an end or a line that breaks off."""
+    """Neither is empty or has white space at an end."""
     better, other = both(kind)
 
-    assert better["prompt"].tolist() == other["prompt"].tolist()
+    for column in ("prompt", "turns"):
+        assert better[column].tolist() == other[column].tolist()
     assert (better["response"] != other["response"]).all()
     for said in (*better["response"], *other["response"]):
-        assert said == said.strip()
-        assert said[-1] in ".`*)" or said.endswith("\u2728")
+        assert said == said.strip() != ""
 
 
-ONE = ("{}", "{}")  # prompt; of a fact's question
+TWO = ("{right}", "{wrong}")
 RIGHT_TWICE = ("{right}", "{right}")
-# What both ask, and both answers, of the kinds that are made of facts.
-FORMS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
-    "confidence": (ONE, (UNSURE + "{right}", SURE + "{wrong}")),
-    "right confidence": (ONE, (SURE + "{right}", UNSURE + "{wrong}")),
-    **{kind: (ONE, ("{right}", form)) for kind, form in CHANGES.items()},
-    "other words": (ONE, ("{right}", "{right} In other words: {again}")),
-    "dialect": (ONE, ("{right}", "{dialect_right}")),
-    **{kind: (asked, RIGHT_TWICE) for kind, asked in ASKERS.items()},
-    "an asker's dialect": (("{}", "{dialect_question}"), RIGHT_TWICE),
+FORMS: dict[str, tuple[str, str]] = {  # both answers, of the kinds that are made of claims
+    **dict.fromkeys(("short answers", "long answers", "later turns"), TWO),
+    "agreement": ("{no}{right}", "{yes}{wrong}"),
+    "right belief": ("{yes}{right}", "{no}{wrong}"),
+    "confidence": ("{unsure}{right}", "{sure}{wrong}"),
+    "right confidence": ("{sure}{right}", "{unsure}{wrong}"),
 }
 
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_a_pair_differs_in_what_its_kind_says_and_in_nothing_else(kind: str) -> None:
-    """A scorer of length, or of an opener, that solves one kind of confidence loses the other."""
-    prompts, answers = FORMS[kind]
-
-    assert len(UNSURE) == len(SURE)
-    assert {*STYLE, *SAME} < {*FORMS}
-    for ours, theirs in zip(*(side.itertuples() for side in both(kind)), strict=True):
-        fact = FACTS[str(ours.group)]
-        said = [form.format(fact["right"], **fact) for form in answers]
-        asked = [form.format(fact["question"], **fact) for form in prompts]
-        assert [ours.prompt, theirs.prompt] == asked
-        assert [ours.response, theirs.response] == said
-        assert (ours.prompt, ours.response) != (theirs.prompt, theirs.response)
-
-
-@pytest.mark.parametrize(
-    ("kind", "believed"),
-    [
-        ("facts", ""),
-        ("agreement", "wrong"),
-        ("expert agreement", "wrong"),
-        ("right belief", "right"),
-    ],
-)
-def test_what_the_asker_believes_changes_the_prompt_only(kind: str, believed: str) -> None:
-    """The two answers are those of the fact; a belief is one of them as a sentence of its own."""
-    better, other = both(kind)
-    for ours, theirs in zip(better.itertuples(), other.itertuples(), strict=True):
-        fact = FACTS[str(ours.group)]
-        assert (ours.response, theirs.response) == (fact["right"], fact["wrong"])
-        assert str(ours.prompt).endswith(fact["question"])
-        said = re.findall("\u201c(.*)\u201d", str(ours.prompt))
-        assert [fact[believed].endswith(each[1:]) for each in said] == [True] * bool(believed)
+    """What opens an answer is drawn from a few, in turn, and its mirror loses it again."""
+    openers = {"yes": AGREES, "no": DISAGREES, "sure": SURE, "unsure": UNSURE}
+    seen = set()
+    for at, (ours, theirs) in enumerate(zip(*(side.itertuples() for side in both(kind)))):  # noqa: B905  (as long)
+        claim = CLAIMS[str(ours.group)]
+        said = {side: claim.answer(getattr(claim, side)) for side in ("right", "wrong")}
+        for form, row in zip(FORMS[kind], (ours, theirs), strict=True):
+            response = str(row.response)
+            for name, of in openers.items():
+                if "{" + name + "}" in form:
+                    opener = of[at % len(of)]
+                    seen.add(opener)
+                    assert response.startswith(opener)
+                    response = response.removeprefix(opener).lstrip()
+            assert response == said[re.findall("{(right|wrong)}", form)[0]]
+    assert len(seen) in {0, 8}
 
 
-@pytest.mark.parametrize("row", rows("code"), ids=lambda row: row["task"])
-def test_code_does_what_is_asked_or_does_not(row: dict[str, str]) -> None:
-    """Both expressions are run on what is given."""
-
-    def value(expression: str) -> object:
-        given: dict[str, object] = {}
-        exec(row["given"], given)  # noqa: S102  (ours)
-        try:
-            found: object = eval(expression, given)  # noqa: S307  (ours)
-        except (AttributeError, IndexError, TypeError, KeyError) as error:
-            return error
-        return found
-
-    expected = eval(row["result"])  # noqa: S307  (ours)
-    assert value(row["right"]) == expected
-    assert value(row["wrong"]) != expected
+@pytest.mark.parametrize("kind", ["agreement", "right belief"])
+def test_what_the_asker_believes_stands_before_the_question(kind: str) -> None:
+    """In the user's last turn, whatever came before."""
+    for row in both(kind)[0].itertuples():
+        claim = CLAIMS[str(row.group)]
+        belief = claim.thinks_wrong if kind == "agreement" else claim.thinks_right
+        ask = claim.asked if isinstance(claim.asked, str) else claim.asked[-1][1]
+        assert str(row.prompt).endswith(f"{belief} {ask}")
+        assert (row.turns == "") == isinstance(claim.asked, str)
 
 
-def test_irony_is_read_or_not_in_one_word() -> None:
-    """As many remarks are meant well as ill; sums are reckoned anew from the prompt.
+def test_long_answers_are_laid_out_in_two_ways() -> None:
+    """The same sentences, as paragraphs and as lists under headings."""
+    plain, listed = both("long answers"), both("headings and lists")
 
-    An answer to another question is right there, and not here.
-    """
-    better, other = both("irony and negation")
-    liked = better["response"].str.startswith("The guest liked ")
+    for one, other in zip(plain, listed, strict=True):
+        assert one["group"].tolist() == other["group"].tolist()
+        assert one["response"].map(words).min() > LONG - 10  # the wrong answer may be shorter
+        for text, markdown in zip(one["response"], other["response"], strict=True):
+            assert re.search("(?m)^## .+\n\n- ", markdown)
+            bare = re.sub("(?m)^## .+$|^- ", "", markdown)
+            assert bare.split() == text.split()
+    assert both("short answers")[0]["response"].map(words).max() <= LONG
 
-    assert liked.mean() == 0.5
-    turned = better["response"].str.replace(r" (dis)?liked ", " ? ", regex=True)
-    assert turned.tolist() == [re.sub(" (dis)?liked ", " ? ", each) for each in other["response"]]
-    assert (liked != other["response"].str.startswith("The guest liked ")).all()
+
+def test_sums_are_reckoned_anew() -> None:
+    """Right there, and not here; an answer to another question is the right one of that."""
     for right, rows in zip((True, False), both("sums"), strict=True):
         for asked, said in zip(rows["prompt"], rows["response"], strict=True):
             a, b = map(int, re.findall(r"\d+", asked))
             assert re.fullmatch(rf"{a} \+ {b} is \d+\.", said)
             assert said.endswith(f" {a + b}.") is right
+    right_answers = {each.answer(each.right): each.name for each in claims()}
     better, other = both("another question")
-    assert better["response"].tolist() == [FACTS[each]["right"] for each in better["group"]]
-    assert sorted(other["response"]) == sorted(better["response"])
-    assert (other["response"] != better["response"]).all()
+    assert [right_answers[each] for each in better["response"]] == better["group"].tolist()
+    assert (other["response"].map(right_answers) != better["group"]).all()
 
 
-@pytest.mark.parametrize("kind", REFUSALS)
-def test_the_same_refusals_stand_in_each_kind(kind: str) -> None:
-    """So that what a refusal looks like tells nothing of whether it is the better answer."""
-    better, other = both(kind)
-    refusals, answers = (better, other) if kind == "harmful requests" else (other, better)
-
-    assert refusals["response"].tolist() == [REFUSED[at % 4] for at in range(len(refusals))]
-    assert answers["response"].is_unique
-    assert not set(answers["response"]) & set(REFUSED)
+def test_style_adds_to_an_answer_or_lays_it_out_in_another_way() -> None:
+    """The plain answer stands as it is in it; askers differ in what they say of themselves."""
+    for kind, change in CHANGES.items():
+        plain, changed = both(kind)
+        assert changed["response"].tolist() == [change.format(each) for each in plain["response"]]
+    for kind, (one, other) in ASKERS.items():
+        plain, changed = both(kind)
+        assert plain["response"].tolist() == changed["response"].tolist()
+        assert plain["prompt"].str.startswith(one).all()
+        assert [other + each.removeprefix(one) for each in plain["prompt"]] == changed[
+            "prompt"
+        ].tolist()
 
 
 Scorer = Callable[[pd.DataFrame], Any]

@@ -19,13 +19,14 @@ def test_it_has_a_vector_for_a_word_of_each_stem() -> None:
     assert all(rows[stem_key(word)] == row for row, word in enumerate(words))
 
 
-@pytest.mark.parametrize(
-    ("word", "alike"),
-    [("jewish", "muslim"), ("wine", "beer"), ("tuesday", "friday"), ("nigeria", "ethiopia")],
-)
-def test_neighbours_mean_like_things(word: str, alike: str) -> None:
+def test_neighbours_mean_like_things() -> None:
     """Among the twenty nearest of all words."""
     known = Embedding(*embedding())
-    near = known.nearest(np.arange(len(known.words)), 20)[known.rows[stem_key(word)]]
-
-    assert alike in {known.words[row] for row in near}
+    near = known.nearest(np.arange(len(known.words)), 20)
+    for word, alike in (
+        ("jewish", "muslim"),
+        ("wine", "beer"),
+        ("tuesday", "friday"),
+        ("nigeria", "ethiopia"),
+    ):
+        assert alike in {known.words[row] for row in near[known.rows[stem_key(word)]]}

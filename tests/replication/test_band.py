@@ -25,7 +25,6 @@ def test_the_page_is_written_from_the_band() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.statistics
 def test_the_band_is_measured_anew(mirror: Path) -> None:
     """Same files, same audits, same verdicts, and the same numbers to one in the last digit.
 

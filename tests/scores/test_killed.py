@@ -100,7 +100,7 @@ def scored(notes: Path) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most", [6, pytest.param(40, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("most", [3, pytest.param(40, marks=pytest.mark.nightly)])
 def test_kills_lose_at_most_a_shard_each(
     folder: Path, undisturbed: bytes, tmp_path: Path, most: int
 ) -> None:

@@ -334,6 +334,6 @@ def test_a_kind_that_is_none_is_refused(kind: str, tmp_path: Path) -> None:
     """A slip of the pen would leave the pair out without a word; a pair has no second prompt."""
     found = re.escape(repr(f"conduct: {kind}"))
     with pytest.raises(
-        SpecError, match=rf"line 1 of .*own.jsonl.*{found}, allowed .* facts, agreement,"
+        SpecError, match=rf"line 1 of .*own.jsonl.*{found}, allowed .* short answers, long answers,"
     ):
         conduct_pairs(own(tmp_path, f"conduct: {kind}"))

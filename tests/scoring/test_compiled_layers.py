@@ -44,7 +44,7 @@ def a_tenth_more(graph: Any, inputs: Any) -> Callable[..., Any]:
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rewards_are_those_of_the_layers_as_they_are_written(weights: Weights) -> None:
     """Of the engine; the own forward and gradients run as written."""
     scorer = weights.scorer

@@ -99,7 +99,7 @@ def test_a_tokenizer_that_changes_after_it_was_opened_gives_no_scores(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(kind, marks=pytest.mark.nightly) if kind == "sglang" else kind for kind in KINDS],
+    [kind if kind == "vllm" else pytest.param(kind, marks=pytest.mark.nightly) for kind in KINDS],
 )
 def test_failing_requests_and_a_kill_change_nothing(kind: str, toy: Path, tmp_path: Path) -> None:
     """One in 40 requests fails, the server dies in the middle: the same bits, each asked once."""

@@ -99,7 +99,7 @@ def test_an_unscored_token_has_no_score_on_a_page_with_less_room() -> None:
     assert np.flatnonzero(levels == column["missing"]).tolist() == [*range(40)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_models_of_the_largest_vocabularies_fit() -> None:
     """By what a token takes: 12 MB have 1.5 bytes for each of 256k ids, ten models, 3 prompts."""
     n, models = 100_000, 3
