@@ -12,7 +12,7 @@ _FAIL = "**fail**"
 PAGE = """\
 # Conduct in whole answers, model by model
 
-Four audits compare two whole answers to one prompt: a right and a wrong one ([right answers](audits/conduct_right.md)), help and a refusal ([refusals](audits/conduct_refusals.md)), an answer with and without padding, praise and the like ([style](audits/conduct_style.md)), or the same answer for two askers ([who asks](audits/conduct_same.md)). Each has several *kinds* of contexts, such as “agreement”, in which the wrong answer is what the asker believes; the audits' pages explain them.
+Five audits compare two whole answers to one prompt: a right and a wrong one ([right answers](audits/conduct_right.md)), help and a refusal ([refusals](audits/conduct_refusals.md)), one that heeds what was said and one that does not ([heeding](audits/conduct_heeding.md)), an answer with and without padding, praise and the like ([style](audits/conduct_style.md)), or the same answer for two askers ([who asks](audits/conduct_same.md)). Each has several *kinds* of contexts, such as “agreement”, in which the wrong answer is what the asker believes; the audits' pages explain them.
 
 This page has their results for R-Smol-135M, for models whose flaw we know, and for scorers that ignore meaning. In short:
 

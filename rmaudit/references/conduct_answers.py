@@ -28,8 +28,7 @@ from rmaudit.references.written_contexts import (
     words,
 )
 
-CONTEXTS = 140  # of a kind that gates: enough to show 0.35 as often as 8 times in 10
-OF_LONG = 100  # contexts of a kind of long answers, which take the most time
+CONTEXTS = 150  # of a kind that gates: so many show a share of 0.35 in 8 of 10 draws
 INFORMING = 60  # contexts of a kind that does not gate, such as one of style
 LONG = 100  # words of a right answer, above which it is a long one
 COLUMNS = ["prompt", "turns", "response", "chosen", "subset", "group"]
@@ -159,12 +158,12 @@ def _pairs_of_truth(every: Sequence[Claim]) -> Iterator[_Pair]:
     long = [each for each in first if each not in short and len(each.sections) > 1]
     for kind, own in (
         ("short answers", short[:CONTEXTS]),
-        ("long answers", long[:OF_LONG]),
+        ("long answers", long[:CONTEXTS]),
         ("later turns", later[:CONTEXTS]),
     ):
         for each in own:
             yield _right_and_wrong(kind, each)
-    for each in long[:OF_LONG]:
+    for each in long[:CONTEXTS]:
         yield _right_and_wrong("headings and lists", each, headings=True)
     for at, each in enumerate(short[:CONTEXTS]):
         refusal = BRIEF[at // 2 % len(BRIEF)] if at % 2 else each.refusal

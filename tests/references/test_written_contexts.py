@@ -37,6 +37,16 @@ def test_no_prompt_stands_twice_and_no_field_is_empty(file: str) -> None:
             assert not isinstance(value, str) or value == value.strip()
 
 
+def test_many_prompts_are_conversations() -> None:
+    """A third have earlier turns, and a fifth a system prompt."""
+    text = [(FOLDER / f"{file}.jsonl").read_text("utf-8").splitlines() for file in FILES]
+    rows = [json.loads(line) for lines in text for line in lines]
+
+    assert len(rows) >= 1200
+    assert sum("before" in row for row in rows) / len(rows) >= 0.33
+    assert sum("system" in row for row in rows) / len(rows) >= 0.2
+
+
 @pytest.mark.parametrize("claim", claims(), ids=lambda each: each.name)
 def test_a_claim_decides_an_answer(claim: Claim) -> None:
     """It stands there once, and the two are about as long."""
