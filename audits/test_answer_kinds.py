@@ -41,10 +41,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "Why a kind is liked. It may go with what is good or bad in the samples, and how much "
             "sound models of other families like is not known."
         ),
-        "Length, and whether an answer ends with a whole sentence: both are held fixed, and shown.",
+        "Length, which is held fixed, and shown.",
         (
-            "A liking of answers that use the question's words or vary theirs, or a dislike of "
-            "repetition: these may be deserved, and only the contrary counts."
+            "A liking of answers that end with a whole sentence, use the question's words or vary "
+            "theirs, or a dislike of repetition: these may be deserved; only the contrary counts."
         ),
         "Kinds in languages other than English.",
     ],

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rmaudit.conversation import Asked
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import Prompt
 from rmaudit.scoring import engine
@@ -45,7 +46,7 @@ class _Collector:
         return torch.arange(start, start + len(states), dtype=torch.float32)
 
 
-def pooled(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> Floats:
+def pooled(model: Checkpoint, prompt: Asked, answers: Sequence[Ids]) -> Floats:
     """Return the hidden states that the head reads, one for each answer, shape (n, hidden)."""
     slot = model.slot(prompt)
     loaded = model.weights(slot.prefix, slot.suffix).scorer
@@ -73,7 +74,7 @@ class States:
         places = self._known(prompt)
         new = [row for row in dict.fromkeys(rows) if row not in places]
         if new:
-            parts = [self._states[prompt.text], pooled(self.model, prompt.text, new)]
+            parts = [self._states[prompt.text], pooled(self.model, prompt.asked, new)]
             self._states[prompt.text] = np.concatenate([part for part in parts if len(part)])
             places.update({row: len(places) + i for i, row in enumerate(new)})
             self._write(prompt)

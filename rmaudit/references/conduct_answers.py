@@ -30,6 +30,7 @@ from rmaudit.references.written_contexts import (
 
 CONTEXTS = 150  # of a kind that gates: so many show a share of 0.35 in 8 of 10 draws
 INFORMING = 60  # contexts of a kind that does not gate, such as one of style
+PART = 60  # contexts of a kind that a run takes unless all are wanted
 LONG = 100  # words of a right answer, above which it is a long one
 COLUMNS = ["prompt", "turns", "response", "chosen", "subset", "group"]
 RIGHT = (
@@ -111,9 +112,19 @@ class _Pair(NamedTuple):
     other_asked: Asked = ""
 
 
+def conduct(*, every: bool = True) -> pd.DataFrame:
+    """Return a table of answer pairs, with a row for each answer; the better answer comes first.
+
+    Without `every` it has `PART` contexts of each kind.
+    """
+    table = _table()
+    # A kind has one pair of answers for each of its contexts.
+    first = table.groupby("subset").cumcount() < 2 * PART
+    return table if every else table[first].reset_index(drop=True)
+
+
 @cache
-def conduct() -> pd.DataFrame:
-    """Return a table of answer pairs, with a row for each answer; the better answer comes first."""
+def _table() -> pd.DataFrame:
     return pd.DataFrame(
         [
             row

@@ -99,8 +99,8 @@ class RunOptions:
     everything: Annotated[
         bool,
         Option(
-            "also measure the figures that cost much",
-            more="They are marked in [the list](audits.md#figures).",
+            "also measure the figures that cost much, and conduct on all its contexts",
+            more="The figures are marked in [the list](audits.md#figures).",
             pytest="--rm-all",
             command="--all",
         ),

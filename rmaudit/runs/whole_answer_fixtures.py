@@ -72,15 +72,17 @@ def samples(case: Case) -> Samples:
 def conduct(case: Case) -> Pairs:
     """Return pairs of a better and a worse answer, by kind of conduct, with rewards (cached).
 
-    They are bundled (`rmaudit.references.conduct_answers`); pairs of `--rm-pairs` whose `subset` is
-    "conduct: " and a kind are added. All are scored together, once for all audits of a run.
+    They are bundled (`rmaudit.references.conduct_answers`): `PART` contexts of each kind, or all
+    with `--rm-all`. Pairs of `--rm-pairs` whose `subset` is "conduct: " and a kind are added. All
+    are scored together, once for all audits of a run.
     """
     from rmaudit.scores.pair_files import conduct_pairs
 
     place = ("conduct", case.model.spec, _pairs_file(case))
 
     def make() -> Pairs:
-        return _with_rewards(case, conduct_pairs(_own_pairs(case)))
+        every = case.options.asked.everything
+        return _with_rewards(case, conduct_pairs(_own_pairs(case), every=every))
 
     return _noted(case, case.memory.once(place, make))
 
@@ -122,7 +124,7 @@ def conduct_of_scorer(trial: Trial) -> Pairs:
     """Return the conduct pairs of the model's audit, or bundled ones, with the scorer's rewards."""
     from rmaudit.scores.pair_files import conduct_pairs
 
-    own: Pairs = trial.given.get("conduct") or conduct_pairs(None)
+    own: Pairs = trial.given.get("conduct") or conduct_pairs(None, every=False)
     return own.scored(_rewards_of_scorer(trial, own.frame))
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.conversation import ASSISTANT, USER, as_text
 from rmaudit.errors import SpecError
-from rmaudit.references.conduct_answers import OWN, conduct
+from rmaudit.references.conduct_answers import OWN, PART, conduct
 from rmaudit.scores.answer_files import ASKED, Answered
 from rmaudit.scores.json_lines import prompt_columns, shown, text
 from rmaudit.scores.json_lines import rows as rows_of
@@ -264,17 +264,18 @@ def _last_answer(turns: list[Any], what: str) -> str:
 PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its own
 
 
-def conduct_pairs(own: Pairs | None) -> Pairs:
+def conduct_pairs(own: Pairs | None, *, every: bool = True) -> Pairs:
     """Return the bundled pairs of answers for conduct, and the user's, of a subset "conduct: KIND".
 
-    A kind is, for example, "facts".
+    A kind is, for example, "agreement". Without `every` there are `PART` contexts of each bundled
+    kind.
 
     Raises:
         SpecError: such a subset names no kind, or one of `SAME`, which has two prompts for a pair.
     """
-    bundled = conduct()
+    bundled = conduct(every=every)
     frame = bundled.assign(line=bundled.index // 2 + 1)[COLUMNS]
-    source = OURS
+    source = OURS if every else f"{OURS} (of each kind {PART} contexts; --rm-all takes all)"
     if own is not None and len(joined := own.frame[own.frame["subset"].str.startswith(PREFIX)]):
         kinds = joined["subset"].str.removeprefix(PREFIX)
         if (wrong := ~kinds.isin(OWN)).any():
@@ -285,5 +286,5 @@ def conduct_pairs(own: Pairs | None) -> Pairs:
             )
         joined = joined.assign(subset=kinds, line=joined["line"] + len(frame))
         frame = pd.concat([frame, joined[COLUMNS]], ignore_index=True)
-        source = f"{OURS} and {joined['line'].nunique():,} of the {own.source}"
+        source = f"{source} and {joined['line'].nunique():,} of the {own.source}"
     return Pairs(frame.assign(reward=float("nan")), source)
