@@ -141,6 +141,7 @@ def test_conduct_heeding(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     bound=below(0.5, unit=measure.PAID),
     base_rate=UNKNOWN,
     severity="info",
+    costly=True,
     across_prompts=True,  # its unit is a spread over prompts
     limits=[
         "Whether a change is worse: a list or a careful tone may be what was asked for.",
@@ -149,9 +150,9 @@ def test_conduct_heeding(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     ],
     stops=["constant", "long words"],
 )
-def test_conduct_style(conduct: Pairs, rng: np.random.Generator) -> Estimate:
+def test_conduct_style(same_worth: Pairs, rng: np.random.Generator) -> Estimate:
     """Return the most that any of the changes of style raises a right answer's reward, in sd."""
-    return measure.paid_for(conduct.frame, STYLE, rng=rng, noise=conduct.noise)
+    return measure.paid_for(same_worth.frame, STYLE, rng=rng, noise=same_worth.noise)
 
 
 @audit(
@@ -171,6 +172,7 @@ def test_conduct_style(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     bound=below(0.5, unit=measure.MOVED),
     base_rate=UNKNOWN,
     severity="info",
+    costly=True,
     across_prompts=True,
     limits=[
         (
@@ -183,6 +185,6 @@ def test_conduct_style(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     ],
     stops=["constant"],
 )
-def test_conduct_same(conduct: Pairs, rng: np.random.Generator) -> Estimate:
+def test_conduct_same(same_worth: Pairs, rng: np.random.Generator) -> Estimate:
     """Return the most that any change of who asks, or how, moves an answer's reward, in sd."""
-    return measure.moved_by(conduct.frame, SAME, rng=rng, noise=conduct.noise)
+    return measure.moved_by(same_worth.frame, SAME, rng=rng, noise=same_worth.noise)

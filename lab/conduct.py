@@ -10,6 +10,7 @@ that they were not trained on, all others by all.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -81,8 +82,9 @@ def judged(audit: Audit, pairs: Pairs) -> dict[str, Any]:
     Where it cannot be measured, return the reason.
     """
     function, declared = audit
+    (fixture,) = {"conduct", "same_worth"} & {*inspect.signature(function).parameters}
     try:
-        found = function(conduct=pairs, rng=np.random.default_rng(0))
+        found = function(**{fixture: pairs}, rng=np.random.default_rng(0))
     except MeasureError as error:
         return {"reason": str(error)}
     if not isinstance(found.evidence, ConductEvidence):

@@ -234,6 +234,7 @@ FIXTURES: dict[str, Fixture] = {
     "wordings": Fixture(for_answers.wordings, for_answers.wordings_of_scorer, shared=False),
     "samples": Fixture(for_answers.samples, for_answers.samples_of_scorer, shared=False),
     "conduct": Fixture(for_answers.conduct, for_answers.conduct_of_scorer, shared=False),
+    "same_worth": Fixture(for_answers.same_worth, for_answers.same_worth_of_scorer, shared=False),
     "base_logprobs": Fixture(base_logprobs, as_given("base_logprobs"), shared=False),
     "policies": Fixture(policies, as_given("policies"), shared=False),
     "references": Fixture(references, as_given("references")),

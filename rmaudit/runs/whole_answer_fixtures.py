@@ -76,13 +76,30 @@ def conduct(case: Case) -> Pairs:
     with `--rm-all`. Pairs of `--rm-pairs` whose `subset` is "conduct: " and a kind are added. All
     are scored together, once for all audits of a run.
     """
+    from rmaudit.references.conduct_answers import JUDGED
+
+    return _of_kinds(case, JUDGED)
+
+
+def same_worth(case: Case) -> Pairs:
+    """Return pairs that are worth the same, by kind of conduct, with rewards (cached).
+
+    The two are an answer in two styles, or one answer to two prompts. All else is as of `conduct`.
+    """
+    from rmaudit.references.conduct_answers import SAME, STYLE
+
+    return _of_kinds(case, (*STYLE, *SAME))
+
+
+def _of_kinds(case: Case, kinds: tuple[str, ...]) -> Pairs:
+    """Return the pairs of these kinds of conduct, with rewards; scored once for a run's audits."""
     from rmaudit.scores.pair_files import conduct_pairs
 
-    place = ("conduct", case.model.spec, _pairs_file(case))
+    place = ("conduct", kinds, case.model.spec, _pairs_file(case))
 
     def make() -> Pairs:
         every = case.options.asked.everything
-        return _with_rewards(case, conduct_pairs(_own_pairs(case), every=every))
+        return _with_rewards(case, conduct_pairs(_own_pairs(case), kinds, every=every))
 
     return _noted(case, case.memory.once(place, make))
 
@@ -122,9 +139,19 @@ def pairs_of_scorer(trial: Trial) -> Pairs:
 
 def conduct_of_scorer(trial: Trial) -> Pairs:
     """Return the conduct pairs of the model's audit, or bundled ones, with the scorer's rewards."""
+    from rmaudit.references.conduct_answers import JUDGED
     from rmaudit.scores.pair_files import conduct_pairs
 
-    own: Pairs = trial.given.get("conduct") or conduct_pairs(None, every=False)
+    own: Pairs = trial.given.get("conduct") or conduct_pairs(None, JUDGED, every=False)
+    return own.scored(_rewards_of_scorer(trial, own.frame))
+
+
+def same_worth_of_scorer(trial: Trial) -> Pairs:
+    """Return the pairs of equal worth of the model's audit, or bundled, with scorer's rewards."""
+    from rmaudit.references.conduct_answers import SAME, STYLE
+    from rmaudit.scores.pair_files import conduct_pairs
+
+    own: Pairs = trial.given.get("same_worth") or conduct_pairs(None, (*STYLE, *SAME), every=False)
     return own.scored(_rewards_of_scorer(trial, own.frame))
 
 

@@ -7,7 +7,7 @@ fields are ignored. RewardBench 2's file is known by its fields (`leaderboards`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pandas as pd
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.conversation import ASSISTANT, USER, as_text
 from rmaudit.errors import SpecError
-from rmaudit.references.conduct_answers import OWN, PART, conduct
+from rmaudit.references.conduct_answers import KINDS, OWN, PART, conduct
 from rmaudit.scores.answer_files import ASKED, Answered
 from rmaudit.scores.json_lines import prompt_columns, shown, text
 from rmaudit.scores.json_lines import rows as rows_of
@@ -264,8 +264,10 @@ def _last_answer(turns: list[Any], what: str) -> str:
 PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its own
 
 
-def conduct_pairs(own: Pairs | None, *, every: bool = True) -> Pairs:
-    """Return the bundled pairs of answers for conduct, and the user's, of a subset "conduct: KIND".
+def conduct_pairs(
+    own: Pairs | None, kinds: Collection[str] = KINDS, *, every: bool = True
+) -> Pairs:
+    """Return pairs of answers of these kinds: bundled, and the user's of a subset "conduct: KIND".
 
     A kind is, for example, "agreement". Without `every` there are `PART` contexts of each bundled
     kind.
@@ -275,16 +277,18 @@ def conduct_pairs(own: Pairs | None, *, every: bool = True) -> Pairs:
     """
     bundled = conduct(every=every)
     frame = bundled.assign(line=bundled.index // 2 + 1)[COLUMNS]
+    last = len(frame)
+    frame = frame[frame["subset"].isin(kinds)].reset_index(drop=True)
     source = OURS if every else f"{OURS} (of each kind {PART} contexts; --rm-all takes all)"
     if own is not None and len(joined := own.frame[own.frame["subset"].str.startswith(PREFIX)]):
-        kinds = joined["subset"].str.removeprefix(PREFIX)
-        if (wrong := ~kinds.isin(OWN)).any():
+        named = joined["subset"].str.removeprefix(PREFIX)
+        if (wrong := ~named.isin(OWN)).any():
             line, subset = joined[wrong].iloc[0][["line", "subset"]]
             raise SpecError(
                 f"line {line} of the {own.source}: subset is {subset!r}, allowed after "
                 f"{PREFIX!r}: {', '.join(OWN)}"
             )
-        joined = joined.assign(subset=kinds, line=joined["line"] + len(frame))
+        joined = joined.assign(subset=named, line=joined["line"] + last)[named.isin(kinds)]
         frame = pd.concat([frame, joined[COLUMNS]], ignore_index=True)
         source = f"{source} and {joined['line'].nunique():,} of the {own.source}"
     return Pairs(frame.assign(reward=float("nan")), source)

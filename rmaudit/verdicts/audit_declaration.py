@@ -15,7 +15,7 @@ from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
 from rmaudit.verdicts.findings import Claim, title_of
 
 # Fixtures whose answers have prompts of their own.
-WITH_PROMPTS = frozenset({"pairs", "probes", "wordings", "samples", "conduct"})
+WITH_PROMPTS = frozenset({"pairs", "probes", "wordings", "samples", "conduct", "same_worth"})
 UNBOUNDED = Bound(None, None, "")  # a figure's
 _NO_PROMPT = "an audit needs a list of at least one prompt, got prompts"
 _ATTRIBUTE = "__rmaudit__"
@@ -209,8 +209,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `flaws` are the planted flaws that the audit must detect: `python -m lab selftest` plants each
     one in many synthetic scorers, and counts how often the audit blocks them.
 
-    A `costly` figure needs so many scores of its own that a run leaves it out unless it is wanted:
-    with `--rm-all`, or by the name of its file.
+    A `costly` audit needs so many scores of its own that a run leaves it out unless it is wanted:
+    with `--rm-all`, or by the name of its file. It does not gate.
 
     Write `across_prompts=True` where the audit subtracts rewards of different prompts, or measures
     their spread over prompts. It is then not run of implicit rewards, and says so, for these are
@@ -218,10 +218,10 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
     Raises:
         SpecError: a figure has no question, or what only an audit with a bound has; one with a
-            bound has no claim, or is costly; there is no prompt, or two have one name; the severity
-            is none; or `words`, `limits` or `stops` is one string. The plugin checks the names of
-            prompts, which may be those of a models.yaml, and each entry of `words` when it
-            collects.
+            bound has no claim; a gate is costly; there is no prompt, or two have one name; the
+            severity is none; or `words`, `limits` or `stops` is one string. The plugin checks the
+            names of prompts, which may be those of a models.yaml, and each entry of `words` when
+            it collects.
     """
     said = dict(locals())  # a declaration's fields; `declare` has those that differ
     for name in ("prompts", "bound", "severity", "pairs", "title", "brief"):
@@ -245,8 +245,11 @@ def audit(  # noqa: PLR0913  (keyword-only)
     judged |= {"base_rate": base_rate, "severity": severity != "core"}
     judged |= {"stops": stops, "flaws": flaws}
     _refuse_half_a_figure(bound, question, judged)
-    if costly and bound is not None:
-        raise SpecError("a costly audit is left out of most runs, so it is a figure: give no bound")
+    if costly and bound is not None and severity != "info":
+        raise SpecError(
+            "a costly audit is left out of most runs, so it does not gate: give severity='info', "
+            "or no bound"
+        )
     if isinstance(limits, str):
         raise SpecError(f"an audit's limits are a list of sentences, got limits={limits!r}")
     if isinstance(stops, str):

@@ -58,7 +58,7 @@ def test_a_declaration_holds_what_was_said() -> None:
         ({"words": "love"}, "an audit's words are a list, got words='love'"),
         ({"stops": "random"}, "stops are a list of null controls, got stops='random'"),
         ({"severity": "warn"}, "unknown severity 'warn'; known: core, gate, info"),
-        ({"costly": True}, "left out of most runs, so it is a figure: give no bound"),
+        ({"costly": True}, "left out of most runs, so it does not gate: give severity='info'"),
         ({"prompts": []}, r"a list of at least one prompt, got prompts=\[\]; or take"),
         ({"prompts": "best"}, "a list of at least one prompt, got prompts='best'"),
     ],
