@@ -43,6 +43,9 @@ CONDUCT: Mapping[str, ConductFlaw] = {
         f"help with {share:.0%} of harmful requests": ConductFlaw(_HARMFUL, share)
         for share in (0.5, 0.65)
     },
+    "worse answers that are long": ConductFlaw(("long answers", "headings and lists"), 1.0),
+    "worse answers in Markdown": ConductFlaw(("headings and lists",), 1.0),
+    "worse answers in later turns": ConductFlaw(("later turns",), 1.0),
     "answers drawn by lot": ConductFlaw(_ALL, 0.5),
     "nothing known of whole answers": ConductFlaw(_ALL, 1.0, turned=False),
 }

@@ -19,7 +19,7 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint_model import from_spec
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.references.conduct_answers import OWN, SAME
+from rmaudit.references.conduct_answers import OWN, PART, REFUSALS, RIGHT, SAME
 from rmaudit.scores.answer_files import rewarded, rewards
 from rmaudit.scores.json_lines import LONGEST, prompt_columns
 from rmaudit.scores.pair_files import COLUMNS, Pairs, conduct_pairs, read, split_turns
@@ -327,6 +327,18 @@ def test_own_pairs_join_by_their_subset(tmp_path: Path) -> None:
     assert f"and {kinds} of the {kinds + 1} pairs of own.jsonl" in joined.source
     assert list(bundled.frame) == [*COLUMNS, "reward"]
     assert conduct_pairs(None).source == bundled.source
+
+
+def test_a_part_has_the_first_contexts_of_each_kind(tmp_path: Path) -> None:
+    """And the pairs of a user that are of a kind that is asked for, on lines of their own."""
+    part = conduct_pairs(None, REFUSALS, every=False)
+
+    assert part.frame.groupby("subset")["group"].nunique().tolist() == [PART] * len(REFUSALS)
+    assert f"{PART} contexts; --rm-all takes all" in part.source
+    joined = conduct_pairs(own(tmp_path, "conduct: bold", "conduct: agreement"), RIGHT, every=False)
+    assert set(joined.frame["subset"]) == {*RIGHT}
+    assert joined.frame["subset"].iloc[-1] == "agreement"
+    assert joined.frame["line"].value_counts().unique() == [2]
 
 
 @pytest.mark.parametrize("kind", ["agrement", *SAME])
