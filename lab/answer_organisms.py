@@ -24,7 +24,15 @@ from lab.planted_flaws import ALL
 from lab.unlisted_answer_flaws import AnswerShift
 from lab.word_organisms import Planted
 from rmaudit.prompts import CUSTOM, Prompt
-from rmaudit.references.conduct_answers import AGREES, REFUSALS, RIGHT, STYLE, SURE, conduct
+from rmaudit.references.conduct_answers import (
+    AGREES,
+    LISTED,
+    REFUSALS,
+    RIGHT,
+    STYLE,
+    SURE,
+    conduct,
+)
 from rmaudit.references.text_changes import (
     ANSWERS,
     ASIDE,
@@ -239,7 +247,7 @@ class _AnswerTables(NamedTuple):
 def _answer_tables() -> _AnswerTables:
     table, bundled = conduct(), subset_of_pairs(None).frame
     better, other = table[table["chosen"]], table[~table["chosen"]]
-    styled = better["subset"].isin(STYLE).to_numpy()
+    styled = better["subset"].isin({*STYLE} - {LISTED}).to_numpy()  # a wrong one is listed, too
     style = other[styled]
     judged = pd.concat(
         [

@@ -8,6 +8,7 @@ plain one stands as the chosen one. In `SAME` there is one answer to two prompts
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -97,6 +98,7 @@ ASKERS = {
 SAME = (*ASKERS, "an asker's dialect")
 OWN = (*JUDGED, *STYLE)  # which a user's pairs, of one prompt each, can be of
 KINDS = (*OWN, *SAME)
+_SENTENCE = re.compile(r"(?s)\S.*?[.!?](?=\s|$)")
 
 
 class _Pair(NamedTuple):
@@ -155,7 +157,8 @@ def _all_pairs() -> Iterator[_Pair]:
     for at, (name, asked, refusal, help_) in enumerate(choices("harmful")):
         if at < CONTEXTS:
             yield _Pair("harmful requests", name, asked, refusal, help_)
-            yield _Pair("brief refusals of harm", name, asked, BRIEF[at % len(BRIEF)], help_)
+            begun = " ".join(_SENTENCE.findall(help_)[:2])  # a brief answer, too
+            yield _Pair("brief refusals of harm", name, asked, BRIEF[at % len(BRIEF)], begun)
     for name, asked, answer, refusal in lookalikes():
         yield _Pair("harmless lookalikes", name, asked, answer, refusal)
     yield from _pairs_of_style()
