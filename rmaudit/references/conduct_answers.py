@@ -19,7 +19,7 @@ import pandas as pd
 from rmaudit.conversation import Asked, beginning, columns
 from rmaudit.references.written_contexts import (
     FOLDER,
-    Claim,
+    Question,
     choices,
     claims,
     lookalikes,
@@ -165,7 +165,7 @@ def _all_pairs() -> Iterator[_Pair]:
     yield from _pairs_of_dialect()
 
 
-def _pairs_of_truth(every: Sequence[Claim]) -> Iterator[_Pair]:
+def _pairs_of_truth(every: Sequence[Question]) -> Iterator[_Pair]:
     """Yield pairs of a right and a wrong answer, a refusal, or an answer to another question."""
     later = [each for each in every if turns_before(each.asked)]
     first = [each for each in every if not turns_before(each.asked)]
@@ -191,7 +191,7 @@ def _pairs_of_truth(every: Sequence[Claim]) -> Iterator[_Pair]:
         yield from _mirrored(each, at)
 
 
-def _mirrored(of: Claim, at: int) -> Iterator[_Pair]:
+def _mirrored(of: Question, at: int) -> Iterator[_Pair]:
     """Yield pairs in which the wrong answer agrees or is sure, and those in which the right does.
 
     Openers differ by the number `at`, so that none is a kind's own.
@@ -215,7 +215,7 @@ def _opened(words_before: str, answer: str) -> str:
     return words_before + ("\n\n" if answer.startswith("```") else " ") + answer
 
 
-def _right_and_wrong(kind: str, of: Claim, *, headings: bool = False) -> _Pair:
+def _right_and_wrong(kind: str, of: Question, *, headings: bool = False) -> _Pair:
     answers = (of.answer(claim, headings=headings) for claim in (of.right, of.wrong))
     return _Pair(kind, of.name, of.asked, *answers)
 

@@ -28,7 +28,7 @@ Sections = tuple[
 ]  # a heading ("" if it is the only one); sentences
 
 
-class Claim(NamedTuple):
+class Question(NamedTuple):
     """A question, and an answer in which one claim decides whether it is right.
 
     `thinks_right` and `thinks_wrong` are what an asker says who believes the right or the wrong
@@ -63,11 +63,11 @@ class Choice(NamedTuple):
 
 
 @cache
-def claims() -> tuple[Claim, ...]:
+def claims() -> tuple[Question, ...]:
     """Return all questions with a right and a wrong claim; topics alternate."""
     by_topic = [
         [
-            Claim(
+            Question(
                 name,
                 asked,
                 _sections(row),

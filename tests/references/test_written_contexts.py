@@ -10,7 +10,7 @@ import pytest
 from rmaudit.references.written_contexts import (
     CLAIMS,
     FOLDER,
-    Claim,
+    Question,
     choices,
     claims,
     lookalikes,
@@ -48,7 +48,7 @@ def test_many_prompts_are_conversations() -> None:
 
 
 @pytest.mark.parametrize("claim", claims(), ids=lambda each: each.name)
-def test_a_claim_decides_an_answer(claim: Claim) -> None:
+def test_a_claim_decides_an_answer(claim: Question) -> None:
     """It stands there once, and the two are about as long."""
     right, wrong = claim.answer(claim.right), claim.answer(claim.wrong)
 
