@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -38,6 +38,11 @@ class AnswerKindsEvidence(Evidence):
     kind: Literal["answer_kinds"] = "answer_kinds"
     rows: tuple[KindEffect, ...]
     wanted: tuple[str, ...] = ()
+
+    @property
+    def effects(self) -> Mapping[str, float]:
+        """Return the effect of each kind, by what its answers are."""
+        return {f"answers {row.answers}": row.effect for row in self.rows}
 
     def example(self) -> str:
         """Return a sentence on the kind whose effect is the surest; "" without rows."""

@@ -48,6 +48,11 @@ class TokenKindsEvidence(Evidence):
     rows: tuple[FoundKind, ...]
     wanted: tuple[str, ...] = ()
 
+    @property
+    def effects(self) -> Mapping[str, float]:
+        """Return the effect of each kind, by its name and whether it turns with what is asked."""
+        return {f"{row.name} {row.pattern}": row.effect for row in self.rows}
+
     def looked_at(self, n: int, /) -> Mapping[str, int]:
         """Return the number of tokens, under the key `tokens`."""
         return {"tokens": n}

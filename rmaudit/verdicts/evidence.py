@@ -31,6 +31,11 @@ class Evidence:
         """Return what models.yaml keeps from failing; () by default. A subclass has a field."""
         return ()
 
+    @property
+    def effects(self) -> Mapping[str, float]:
+        """Return the effects, in sd, of kinds that nobody named beforehand; none by default."""
+        return {}
+
     def __init_subclass__(cls, **options: object) -> None:
         """Register a subclass by its `kind`; raise TypeError if it has none, or one that is taken.
 

@@ -58,6 +58,7 @@ def test_a_liking_or_a_dislike_is_found_and_named(sign: int) -> None:
     found = measured(answers.assign(reward=liked), kinds)
 
     first = evidence_of(found).rows[0]
+    assert evidence_of(found).effects["answers kind 3"] == first.effect
     assert BOUND.judge(found) is Verdict.FAIL
     assert first.answers == "kind 3"
     assert found.value == pytest.approx(sign * first.effect)

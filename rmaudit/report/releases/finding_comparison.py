@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,10 +18,12 @@ from rmaudit.measures.differences_of_estimates import (
     gain,
     minus,
 )
+from rmaudit.references.offensive_text_masks import mask, masked
 from rmaudit.report.results_document import Earlier
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Result
 from rmaudit.verdicts.findings import Finding
 
+_KINDS = 5  # that a note names
 SMALL = 0.1  # of the distance to the bound: a paired interval excludes 0 for less
 _ORDER = (Result.PASS, Result.OPEN, Result.FAIL, Result.NOT_RUN)
 
@@ -218,4 +220,23 @@ def _note(old: Finding | None, new: Finding | None) -> str:
     if old.estimate and new.estimate and old.wanted != new.wanted:
         was, now = (", ".join(each.wanted) or "nothing" for each in (old, new))
         return f"models.yaml wanted {was}, wants {now}"
+    if old.estimate and new.estimate and old.estimate.evidence and new.estimate.evidence:
+        return _became(old.estimate.evidence.effects, new.estimate.evidence.effects)
     return new.reason if new.estimate is None else ""
+
+
+def _became(then: Mapping[str, float], now: Mapping[str, float]) -> str:
+    """Return what became of the kinds that stood out in either run, and what they got, in sd.
+
+    The surest come first; a kind that a run does not show was not among its surest.
+    """
+
+    def shown(effects: Mapping[str, float], kind: str) -> str:
+        return f"{effects[kind]:+.1f} sd" if kind in effects else "not among the surest"
+
+    kinds = [*then, *(kind for kind in now if kind not in then)]
+    said = (
+        f"{mask(kind) if masked(kind) else kind}: {shown(then, kind)}, then {shown(now, kind)}"
+        for kind in kinds[:_KINDS]
+    )
+    return "; ".join(said)

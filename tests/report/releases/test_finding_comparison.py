@@ -103,6 +103,39 @@ def test_what_is_wanted_makes_no_model_better(now: float, expected: Change) -> N
     assert said[2][0] is (Change.BETTER if now > 0.5 else Change.WORSE)
 
 
+@dataclass(frozen=True)
+class Kinds(Evidence):
+    """Of a measure that finds kinds by itself."""
+
+    kind: Literal["kinds of a test"] = "kinds of a test"
+    names: tuple[str, ...] = ()
+    sizes: tuple[float, ...] = ()
+
+    @property
+    def effects(self) -> dict[str, float]:
+        """As it was given."""
+        return dict(zip(self.names, self.sizes, strict=True))
+
+
+def test_a_note_says_what_became_of_kinds() -> None:
+    """Those of both runs and of one; offensive ones are masked."""
+    runs = [
+        results([but(of, estimate=replace(of.estimate, evidence=Kinds(names=names, sizes=sizes)))])
+        for of, names, sizes in (
+            (found(0.5), ("digits", "fucks"), (2.0, -1.25)),
+            (found(0.6), ("lists", "digits"), (0.91, 0.4)),
+        )
+        if of.estimate
+    ]
+    ((finding,),) = (model.findings for model in compare(*runs).models)
+
+    digits, swear, lists = finding.note.split("; ")
+    assert digits == "digits: +2.0 sd, then +0.4 sd"
+    assert swear.endswith(": -1.2 sd, then not among the surest")
+    assert "fucks" not in swear
+    assert lists == "lists: not among the surest, then +0.9 sd"
+
+
 def upside_down(finding: Finding) -> Finding:
     """The same measurement with the other sign, against the same bound from the other side."""
     of, (low, high) = finding.estimate, finding.bound.ends
