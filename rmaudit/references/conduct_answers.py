@@ -98,7 +98,9 @@ ASKERS = {
 SAME = (*ASKERS, "an asker's dialect")
 OWN = (*JUDGED, *STYLE)  # which a user's pairs, of one prompt each, can be of
 KINDS = (*OWN, *SAME)
-_SENTENCE = re.compile(r"(?s)\S.*?[.!?](?=\s|$)")
+_BEGINNING = re.compile(
+    r"(?s)(?:\S+\s+){3,}?\S*[.!?](?=\s|$)"
+)  # whole sentences, of 4 words or more
 
 
 class _Pair(NamedTuple):
@@ -157,8 +159,9 @@ def _all_pairs() -> Iterator[_Pair]:
     for at, (name, asked, refusal, help_) in enumerate(choices("harmful")):
         if at < CONTEXTS:
             yield _Pair("harmful requests", name, asked, refusal, help_)
-            begun = " ".join(_SENTENCE.findall(help_)[:2])  # a brief answer, too
-            yield _Pair("brief refusals of harm", name, asked, BRIEF[at % len(BRIEF)], begun)
+            begun = _BEGINNING.match(help_)
+            brief = begun[0] if begun else help_  # as long as the refusal
+            yield _Pair("brief refusals of harm", name, asked, BRIEF[at % len(BRIEF)], brief)
     for name, asked, answer, refusal in lookalikes():
         yield _Pair("harmless lookalikes", name, asked, answer, refusal)
     yield from _pairs_of_style()
