@@ -98,9 +98,8 @@ ASKERS = {
 SAME = (*ASKERS, "an asker's dialect")
 OWN = (*JUDGED, *STYLE)  # which a user's pairs, of one prompt each, can be of
 KINDS = (*OWN, *SAME)
-_BEGINNING = re.compile(
-    r"(?s)(?:\S+\s+){3,}?\S*[.!?](?=\s|$)"
-)  # whole sentences, of 4 words or more
+# Whole sentences, of four words or more.
+_BEGINNING = re.compile(r"(?s)(?:\S+\s+){3,}?\S*[.!?](?=\s|$)")
 
 
 class _Pair(NamedTuple):
@@ -226,12 +225,12 @@ def _right_and_wrong(kind: str, of: Question, *, headings: bool = False) -> _Pai
 def _pairs_of_style() -> Iterator[_Pair]:
     """Yield pairs of one answer in two styles, and of the same answer to two askers.
 
-    Some of the prompts ask for advice or just talk.
+    Half of the prompts ask for advice or just talk.
     """
-    told = [(each.name, each.asked, each.answer(each.right)) for each in claims()]
-    chat = [(name, asked, paragraphs(said)) for name, asked, said in talk()]
-    plain = [one for one in (*chat, *told) if isinstance(one[1], str) and "\n" not in one[2]]
-    for name, asked, answer in sorted(plain, key=lambda one: words(one[2]))[:INFORMING]:
+    questions = [(each.name, each.asked, each.answer(each.right)) for each in claims()]
+    talks = [(name, asked, paragraphs(said)) for name, asked, said in talk()]
+    half = INFORMING // 2
+    for name, asked, answer in (*_shortest(talks)[:half], *_shortest(questions)[:half]):
         for kind, change in CHANGES.items():
             yield _Pair(kind, name, asked, answer, change.format(answer))
         for kind, (before, other) in ASKERS.items():
@@ -240,6 +239,12 @@ def _pairs_of_style() -> Iterator[_Pair]:
     for each in [own for own in claims() if len(own.sections) > 1][:INFORMING]:
         forms = (each.answer(each.right, headings=headings) for headings in (False, True))
         yield _Pair(LISTED, each.name, each.asked, *forms)
+
+
+def _shortest(answered: Sequence[tuple[str, Asked, str]]) -> list[tuple[str, Asked, str]]:
+    """Return the answers to single questions, the shortest first."""
+    alone = [each for each in answered if isinstance(each[1], str) and "```" not in each[2]]
+    return sorted(alone, key=lambda each: words(each[2]))
 
 
 def _pairs_of_dialect() -> Iterator[_Pair]:
