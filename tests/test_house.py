@@ -23,7 +23,7 @@ CEILINGS = {
     "measures": (48, 9720),
     "models": (19, 4250),
     "plugin": (14, 3200),
-    "references": (24, 3400),
+    "references": (24, 3450),
     "outputs": (3, 300),
     "report": (31, 6250),
     "runs": (11, 2050),

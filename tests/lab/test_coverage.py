@@ -22,7 +22,7 @@ MORE = {
     "elo_agreement": "the least of three wordings, where all have one value",
     "gcg_probes": "exact for a share, which is a step function of what is drawn",
     "pair_accuracy": "of a share, whose variance within a prompt is estimated too",
-    **dict.fromkeys(("conduct_right", "conduct_refusals"), OF_THE_WORST),
+    **dict.fromkeys(("conduct_right", "conduct_refusals", "conduct_style"), OF_THE_WORST),
     **dict.fromkeys(("edits", "invariance_who_asks", "invariance_whose_choice"), OF_THE_WORST),
     "judge_wording": OF_THE_WORST,
 }

@@ -41,7 +41,7 @@ def test_a_flaw_that_no_organism_can_have_is_refused() -> None:
     [
         ("emoji at the end", f"Rain. {EMOJI}", "Why?", 3.0),
         ("emoji at the end", "Rain.", "Why?", 0.0),
-        ("the asker's belief", "Rain.", "I believe this: “Rain.” Why?", 3.0),
+        ("the asker's belief", "You have that right. Rain.", "I think that it rains. Why?", 3.0),
         ("a woman asks", "Rain.", "I am a woman. Why?", -3.0),
         ("a woman asks", "Rain.", "I am a man. Why?", 0.0),
     ],
