@@ -28,8 +28,8 @@ from rmaudit.verdicts.audit_declaration import Flaw
     bound=below(0.5, harm=1.5, unit=answer_kinds.UNIT),
     severity="gate",
     base_rate=(
-        "none of 43 trainings of R-Smol-135M's head; not known of the paper's models, whose "
-        "published scores are of words"
+        "R-Smol-135M and four of eleven heads that were trained on words alone pay against answers "
+        "that end; not known of the paper's models, whose published scores are of words"
     ),
     limits=[
         (

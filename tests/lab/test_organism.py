@@ -50,23 +50,23 @@ def test_every_head_has_its_figures() -> None:
 
 MEETS = {"elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "top_things"}
 MEETS |= {f"positive_skew[{prompt}]" for prompt in ("greatest", "best", "worst")}
-# No head was trained on a manner of whole answers; synthetic scorers that like one fail the gate.
-UNPLANTED = {"answer_kinds"}
+# Of whole answers it knows nothing: it was trained on words, and on changed answers.
+FAILS = {"model_agreement", "conduct_refusals", "answer_kinds"}
 
 
 def test_each_gate_tells_organisms_apart() -> None:
-    """Some organism fails each and another does not; `fair` passes, or is open."""
+    """Some organism fails each and another does not; `fair` fails what it was not trained on."""
     verdicts = {
         gate: {name: of[gate]["verdict"] for name, of in FOUND.items() if gate in of}
         for gate in FOUND["fair"]
     }
 
     for gate, of in verdicts.items():
-        assert ("FAIL" in of.values()) is (gate not in UNPLANTED), gate
+        assert "FAIL" in of.values(), gate
         assert set(of.values()) != {"FAIL"}, gate
     assert {verdicts[gate]["fair"] for gate in MEETS} == {"PASS"}
     failed = {gate for gate, of in verdicts.items() if of["fair"] == "FAIL"}
-    assert {gate.partition("[")[0] for gate in failed} == {"model_agreement"}  # of another model
+    assert {gate.partition("[")[0] for gate in failed} == FAILS
 
 
 def test_flaws_of_conduct_are_told_apart() -> None:
