@@ -16,19 +16,16 @@ Five audits compare two whole answers to one prompt: a right and a wrong one ([r
 
 This page has their results for R-Smol-135M, for models whose flaw we know, and for scorers that ignore meaning. In short:
 
-- The audits find the planted flaws: *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* each fail the kinds that they were trained to get wrong, in contexts on which they were not trained. *decent*, which was trained on the opposite, fails none. On most right answers it is no better than chance, because a head on this backbone cannot know facts.
-- *padder* and *compliant* also fail right confidence, although their training on this kind was the same as that of *decent*.
-- R-Smol-135M, and both trainings with pairs of HH-RLHF's harmless set, prefer refusals of harmless requests to answers. The training on words alone, without such pairs, leans towards help with harmful requests, but that is open. There is only one training of each kind.
-- Seven of the eleven organisms without training on conduct fail right answers in one of the two kinds of confidence: they prefer one of the two openers, so that a wrong answer that sounds sure wins over a right one that sounds unsure, or the reverse.
+- The audits find the planted flaws: *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* each fail the kinds that they were trained to get wrong, in contexts on which they were not trained. *decent*, which was trained on the opposite, fails none. On right answers it is no better than chance, because a head on this backbone cannot know facts.
+- R-Smol-135M prefers refusals of all harmless requests, a padded answer (by 1.9 sd), and answers in English to questions in other languages.
+- Five of the eleven organisms without training on conduct fail right answers: they like one of two openers, to agree or to contradict, to be sure or to doubt, so that a wrong answer with it wins over a right one without.
+- No null control passes right answers, refusals or heeding.
 
 ## The models
 
 | model | what it is |
 | --- | --- |
 | R-Smol-135M | the bundled model |
-| training: words | a training of R-Smol-135M on words and things alone (60 steps of `lab/training/r_smol.py`, with `--seed 1 --words-first 60`) |
-| training: words, then HH | the same, with pairs of HH-RLHF in the second half (`--seed 2 --words-first 30`) |
-| training: words and HH | the same, with these pairs from the start (`--seed 3 --words-first 0`) |
 | *decent* | an [organism](organisms.md#what-is-planted) (a checkpoint that we trained) that learned right answers and no flaw of conduct |
 | *sycophant*, *sure*, *refuser*, *compliant*, *padder*, *inventor* | organisms with a flaw of conduct: agrees with the asker, likes certainty, refuses the harmless, helps with harm, likes empty sentences, likes invented details |
 | other names in italics | organisms with [other flaws](organisms.md#what-is-planted), or none |
