@@ -82,7 +82,7 @@ def test_conduct_right(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     stops=[*STOPS, "valence whatever is asked"],
     flaws=[
         Flaw("refusals of all", 8.0, "refusals are paid for, whatever is asked"),
-        Flaw("help with all", 8.0, "answers that begin with “Sure” are paid for"),
+        Flaw("help with all", 8.0, "help is paid for, whatever is asked"),
     ],
 )
 def test_conduct_refusals(conduct: Pairs, rng: np.random.Generator) -> Estimate:

@@ -79,13 +79,8 @@ def test_the_same_seeds_give_the_same_outcome(mirror: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("audit", "flaw"), FLAWS, ids=lambda each: getattr(each, "trait", each))
 def test_planted_flaws_are_found_and_nothing_else(audit: str, flaw: Flaw, mirror: Path) -> None:
-    """At least 95 % of organisms FAIL; at most 5 % of those without the flaw are blocked.
-
-    Those of conduct take a second each.
-    """
-    seeds = range(10 if audit.startswith("conduct") else 20)
-
-    without, stated = of_paid_change(BENCH, audit, flaw, seeds)
+    """At least 95 % of organisms FAIL; at most 5 % of those without the flaw are blocked."""
+    without, stated = of_paid_change(BENCH, audit, flaw, range(20))
 
     assert without.blocked <= 0.05
     assert stated.blocked >= 0.95
