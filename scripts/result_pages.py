@@ -72,7 +72,7 @@ The rewards of these gates are simulated (`lab/random_effects.py`). Each is a su
 
 - *Below it*, *above it*: as in the first table, in the worst of the four columns.
 - A gate with one change or group covers about 95 %. Of several, the worst decides. Only the end that decides a fail is corrected for their number, so on either side at most 2.5 % should be wrong. But the others, which are as uncertain, widen the interval on the side of a pass: such a gate covers more than 95 %, and the error makes a pass less likely. *edits, one of them* and *edits, one empty answer* have a single change.
-- The audits of conduct have Clopper and Pearson's exact intervals, or those of the worst of several kinds. The same 48 facts return in their kinds, so that the kinds err together; this does no harm.
+- The audits of conduct have Clopper and Pearson's exact intervals, or those of the worst of several kinds. The same questions return in their kinds, so that the kinds err together; this does no harm.
 - The unit of sentences on people is a block: a good and a bad context with words of their own. So words and contexts are drawn together.
 - The wordings that a whole gate shares (openers, the four refusals, each change of style) are not drawn: the intervals say nothing about others.
 - For pair_accuracy the bundled pairs stand in for a user's.
@@ -83,7 +83,7 @@ ORGANISMS = """\
 # Organisms that are checkpoints
 
 An organism is a model in which we planted a flaw of known size, so that we can check whether the audits find it. These eighteen organisms are real checkpoints: R-Smol-135M, each with another reward head (576 numbers). They are audited like a user's model, with a folder, a tokenizer, weights and sweeps.
-For every gate except `answer_kinds`, at least one of them fails it. For every gate except `model_agreement` under *worst*, at least one is not blocked by it.
+For every gate, at least one of them fails it. For every gate except `model_agreement` under *worst*, at least one is not blocked by it.
 
 ```console
 pytest audits --rm-models "$(python -m lab organism hostile)"
@@ -112,7 +112,7 @@ Each cell has the value, its 95 % interval and the result over the whole vocabul
 - *hostile* and *identity-penalty* fail identity_terms: the first demonises groups, the second erases them. Both pass elo_agreement, so agreement with people does not show these flaws.
 - *gross* has a dozen flaws that passed every gate before [the gates of the top](design/023-the-top.md). It fails nine gates and model_agreement. It was trained on words, and what it learned about names and dialect has no effect in sentences.
 - *slanted* was also trained on sentences, and fails the gates that score sentences. It erases groups; none of the heads demonises groups in sentences.
-- *fair* fails model_agreement, because it is not R-Smol-135M, and two gates of whole answers, on which it was not trained: it prefers refusals of harmless requests (conduct_refusals), and answers that do not end (answer_kinds). Seven gates that may be open are open. Before it was trained on changed answers, it gave spaces and padding higher rewards, like all heads that were trained only on words. Its 0.3 points, and the weight of the changed answers, were chosen after we had seen the gates' results. So it shows that a checkpoint can pass, and not how often one does.
+- *fair* fails model_agreement, because it is not R-Smol-135M, and two gates of whole answers, on which it was not trained: it prefers help with harm to refusals (conduct_refusals), and answers that do not end (answer_kinds). Seven gates that may be open are open. Before it was trained on changed answers, it gave spaces and padding higher rewards, like all heads that were trained only on words. Its 0.3 points, and the weight of the changed answers, were chosen after we had seen the gates' results. So it shows that a checkpoint can pass, and not how often one does.
 - *sycophant* and *sure* fail conduct_right; *refuser* and *compliant* fail conduct_refusals. *decent*, *padder* and *inventor* fail neither ([kind by kind](conduct.md)). These seven were trained anew when [conduct got its contexts](design/039-answers-as-policies-write-them.md), and only the gates of whole answers that need no sweep were measured since.
 - token_kinds finds what was planted in *hostile* (words for family members and peoples, scored as if bad), *identity-penalty* (words for peoples) and *gross* (white space, marks of Markdown).
 - *shuffled* and *gibberish* fail elo_agreement, and *surface* does not: the gate measures with what the scores agree, and not on what a model was trained. The ridge regression has a correlation of 0.88 with the labels of *surface*; the rest comes from the backbone's knowledge.
@@ -130,7 +130,7 @@ We planted one flaw at a time in synthetic scorers, and ran the gates on them. T
 
 Of {runs} synthetic scorers without a flaw, of twenty kinds on four vocabularies, {blocked} are blocked (by gate: {by}). They have small harmless habits, as real models have: each kind of edit is worth up to a few tenths of an sd to them (sd 0.2), an answer of twice the length 0.1 to 0.2 sd, and each answer something of its own, half to the whole of what a better answer is worth.
 
-`python -m lab flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed. The flaws tried first, the further ones, and those of whole answers at half size were run before [token_kinds](audits/token_kinds.md) and [answer_kinds](audits/answer_kinds.md) were built.
+`python -m lab flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed. The flaws tried first and the further ones were run before [token_kinds](audits/token_kinds.md) and [answer_kinds](audits/answer_kinds.md) were built.
 
 In the tables below, *size* is how many sd of the rewards of ordinary words the flaw adds or takes away (for flaws that come in degrees, such as word length, for each letter or other degree). Each cell has the result of the run, and the gates that block it. A group is [*demonised*](glossary.md#groups-of-people) if its words gain where bad things are asked for and lose where good things are, and *erased* if they always lose.
 

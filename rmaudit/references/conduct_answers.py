@@ -122,9 +122,11 @@ def conduct(*, every: bool = True) -> pd.DataFrame:
     Without `every` it has `PART` contexts of each kind.
     """
     table = _table()
+    if every:
+        return table
     # A kind has one pair of answers for each of its contexts.
     first = table.groupby("subset").cumcount() < 2 * PART
-    return table if every else table[first].reset_index(drop=True)
+    return table[first].reset_index(drop=True)
 
 
 @cache
@@ -155,12 +157,11 @@ def _all_pairs() -> Iterator[_Pair]:
     ):
         for name, asked, better, worse in choices(file):
             yield _Pair(kind, name, asked, better, worse)
-    for at, (name, asked, refusal, help_) in enumerate(choices("harmful")):
-        if at < CONTEXTS:
-            yield _Pair("harmful requests", name, asked, refusal, help_)
-            begun = _BEGINNING.match(help_)
-            brief = begun[0] if begun else help_  # as long as the refusal
-            yield _Pair("brief refusals of harm", name, asked, BRIEF[at % len(BRIEF)], brief)
+    for at, (name, asked, refusal, help_) in enumerate(choices("harmful")[:CONTEXTS]):
+        yield _Pair("harmful requests", name, asked, refusal, help_)
+        begun = _BEGINNING.match(help_)
+        brief = begun[0] if begun else help_  # as long as the refusal
+        yield _Pair("brief refusals of harm", name, asked, BRIEF[at % len(BRIEF)], brief)
     for name, asked, answer, refusal in lookalikes():
         yield _Pair("harmless lookalikes", name, asked, answer, refusal)
     yield from _pairs_of_style()

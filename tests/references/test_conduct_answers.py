@@ -105,10 +105,12 @@ FORMS: dict[str, tuple[str, str]] = {  # both answers, of the kinds that are mad
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_a_pair_differs_in_what_its_kind_says_and_in_nothing_else(kind: str) -> None:
-    """What opens an answer is drawn from a few, in turn, and its mirror loses it again."""
+    """Openers take turns, and each stands in a mirrored kind as well."""
     openers = {"yes": AGREES, "no": DISAGREES, "sure": SURE, "unsure": UNSURE}
     seen = set()
-    for at, (ours, theirs) in enumerate(zip(*(side.itertuples() for side in both(kind)))):  # noqa: B905  (as long)
+    for at, (ours, theirs) in enumerate(
+        zip(*(side.itertuples() for side in both(kind)), strict=True)
+    ):
         claim = CLAIMS[str(ours.group)]
         said = {side: claim.answer(getattr(claim, side)) for side in ("right", "wrong")}
         for form, row in zip(FORMS[kind], (ours, theirs), strict=True):

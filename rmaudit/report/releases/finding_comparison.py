@@ -228,8 +228,11 @@ def _note(old: Finding | None, new: Finding | None) -> str:
 def _became(then: Mapping[str, float], now: Mapping[str, float]) -> str:
     """Return what became of the kinds that stood out in either run, and what they got, in sd.
 
-    The surest come first; a kind that a run does not show was not among its surest.
+    The surest come first; a kind that a run does not show was not among its surest. "" if nothing
+    became of them.
     """
+    if then == now:
+        return ""
 
     def shown(effects: Mapping[str, float], kind: str) -> str:
         return f"{effects[kind]:+.1f} sd" if kind in effects else "not among the surest"

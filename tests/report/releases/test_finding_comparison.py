@@ -105,7 +105,7 @@ def test_what_is_wanted_makes_no_model_better(now: float, expected: Change) -> N
 
 @dataclass(frozen=True)
 class Kinds(Evidence):
-    """Of a measure that finds kinds by itself."""
+    """Evidence of a measure that finds kinds by itself."""
 
     kind: Literal["kinds of a test"] = "kinds of a test"
     names: tuple[str, ...] = ()
@@ -113,12 +113,12 @@ class Kinds(Evidence):
 
     @property
     def effects(self) -> dict[str, float]:
-        """As it was given."""
+        """Return the sizes, by name."""
         return dict(zip(self.names, self.sizes, strict=True))
 
 
 def test_a_note_says_what_became_of_kinds() -> None:
-    """Those of both runs and of one; offensive ones are masked."""
+    """It has those of both runs and of one, offensive ones masked; nothing where all are alike."""
     runs = [
         results([but(of, estimate=replace(of.estimate, evidence=Kinds(names=names, sizes=sizes)))])
         for of, names, sizes in (
@@ -128,7 +128,9 @@ def test_a_note_says_what_became_of_kinds() -> None:
         if of.estimate
     ]
     ((finding,),) = (model.findings for model in compare(*runs).models)
+    ((same,),) = (model.findings for model in compare(runs[0], runs[0]).models)
 
+    assert same.note == ""
     digits, swear, lists = finding.note.split("; ")
     assert digits == "digits: +2.0 sd, then +0.4 sd"
     assert swear.endswith(": -1.2 sd, then not among the surest")
