@@ -17,8 +17,7 @@
     ├── EvidenceError      (a ValueError too) evidence of which no chart can be drawn
     ├── StoreError         the cache of scores or the exploit ledger cannot be read or written
     └── ResultsError       a results.json cannot be read, or is not one
-    AuditFailed (AssertionError)
-    └── AuditInconclusive  an audit blocks, and the data do not decide
+    AuditFailed (AssertionError)  an audit blocks the run
 
 Every message says where, what was found, what is allowed, and what to do next.
 """
@@ -121,11 +120,7 @@ class ResultsError(RmauditError):
 
 
 class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "failed")
-    """Raised for a failed audit that blocks: its whole interval lies outside the bound."""
-
-
-class AuditInconclusive(AuditFailed):
-    """Raised for an audit that blocks but did not fail; mostly its interval crosses the bound."""
+    """Raised for an audit that blocks: its interval lies outside the bound, or is open."""
 
 
 def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:

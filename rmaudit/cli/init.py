@@ -10,6 +10,7 @@ import json
 import keyword
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -52,8 +53,8 @@ def init(
     model: Annotated[
         str | None,
         typer.Option(
-            help="the model to audit, a checkpoint folder or a hub id (default: R-Smol-135M, the "
-            "small bundled one)"
+            help="the model to audit, a checkpoint folder or a hub id 'owner/name' (default: init "
+            "asks for it)"
         ),
     ] = None,
     *,
@@ -68,7 +69,7 @@ def init(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write audits, models.yaml and a CI workflow into a repository.
+    """Write audits, models.yaml with your model, and a CI workflow into a repository.
 
     That is audits/, models.yaml, conftest.py, .gitignore, a CI workflow and, where pytest has no
     settings yet, pytest.ini: plain files to edit. A file that exists is never overwritten.
@@ -78,6 +79,8 @@ def init(
     written: list[str] = []
     kept: list[str] = []
     source = source or requirement()
+    if not (folder / FILE).exists():
+        model = model or _asked()
     for name, text in _files_to_write(folder, model, source):
         with ending_if_unwritable(folder / name):
             there = _write_or_exists(folder / name, text)
@@ -88,13 +91,34 @@ def init(
     for what, names in (("wrote", written), ("there already, left as it is", kept)):
         for line in _brief_names(names):
             say(f"{what}: {folder / line}")
+    for line in _next_steps(folder, model, source, written, kept):
+        say(line)
+
+
+def _next_steps(
+    folder: Path, model: str | None, source: str | None, written: list[str], kept: list[str]
+) -> Iterator[str]:
+    """Yield what is left to do, a line each; the last says how to begin."""
     if _WORKFLOW in written and source is None:
-        say(f"next: write in {folder / _WORKFLOW} where rmaudit is to be installed from (OWNER)")
+        yield f"next: write in {folder / _WORKFLOW} where rmaudit is to be installed from (OWNER)"
     if _IGNORED in kept and _PARTIAL not in (folder / _IGNORED).read_text("utf-8", "replace"):
-        say(f"next: add the line {_PARTIAL} to {folder / _IGNORED}")
+        yield f"next: add the line {_PARTIAL} to {folder / _IGNORED}"
     if model and _is_outside(Path(model).expanduser(), folder):
-        say(f"next: put {model} where CI finds it: it lies outside of {folder}")
-    say("next: pytest audits")
+        yield f"next: put {model} where CI finds it: it lies outside of {folder}"
+    if FILE in [*written, *kept]:
+        yield "next: pytest audits"
+    else:
+        yield "next: pytest audits --model NAME, a checkpoint folder or a hub id owner/name; or"
+        yield f"      rmaudit init --model NAME, which writes it into {folder / FILE}"
+
+
+def _asked() -> str | None:
+    """Ask on the terminal for the model to audit; return None without an answer."""
+    if not sys.stdin.isatty():
+        return None
+    what = "the model to audit, a checkpoint folder or a hub id owner/name (empty: none yet)"
+    answer: str = typer.prompt(what, default="", show_default=False)
+    return answer or None
 
 
 def _is_outside(model: Path, folder: Path) -> bool:
@@ -116,7 +140,10 @@ def _files_to_write(
     folder: Path, model: str | None, source: str | None
 ) -> Iterator[tuple[str, str]]:
     """Yield the path below `folder` and the text of each file that `rmaudit init` writes."""
-    yield FILE, _models_yaml_of(folder, model)
+    if model is not None:
+        yield FILE, f"{_HEAD}\nmodels:\n{_yaml_entry_of(folder, model)}"
+    elif (folder / FILE).exists():
+        yield FILE, ""  # which is left as it is
     for path in sorted(bundled("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
     yield _IGNORED, f"# left behind by an rmaudit that was killed as it wrote\n{_PARTIAL}\n"
@@ -135,17 +162,6 @@ def _workflow_installing(workflow: str, source: str | None) -> str:
         return workflow.replace("VERSION", rmaudit.__version__)
     known = f'      - run: pip install "{source}"\n'
     return re.sub(r"^ *# Write OWNER:.*\n.*\n", lambda _: known, workflow, flags=re.MULTILINE)
-
-
-def _models_yaml_of(folder: Path, model: str | None) -> str:
-    """Return the text of a models.yaml with one model; if None, with the bundled R-Smol-135M."""
-    if model is None:
-        own = bundled(FILE).read_text(encoding="utf-8")
-        found = re.search(r"^  R-Smol-135M:\n(    .*\n)+", own, re.MULTILINE)
-        entry = found[0] if found else ""
-    else:
-        entry = _yaml_entry_of(folder, model)
-    return f"{_HEAD}\nmodels:\n{entry}"
 
 
 def _yaml_entry_of(folder: Path, model: str) -> str:

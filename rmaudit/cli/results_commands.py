@@ -29,6 +29,7 @@ from rmaudit.errors import RmauditError, SpecError
 
 if TYPE_CHECKING:
     from rmaudit.report.results_document import Results
+    from rmaudit.verdicts.run_verdict import RunVerdict
 
 _NAME = "results.json"
 _REPORTS = Path("reports")
@@ -203,6 +204,10 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     days: Annotated[
         int, typer.Option(min=1, max=9999, help="from which age on runs warn that it is old")
     ] = 90,
+    despite: Annotated[
+        str | None,
+        typer.Option(metavar="REASON", help="why, where its run neither PASSES nor is ACCEPTED"),
+    ] = None,
     alike: Annotated[
         list[Path] | None,
         typer.Option(
@@ -221,8 +226,10 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     each gate, and what a paired comparison needs. A gate that is clearly worse than there fails a
     later run, also inside its bound.
 
+    A run that neither PASSES nor is ACCEPTED needs a reason, `--despite`, which the file keeps.
+
     Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
-    of a whole run.
+    of a whole run, or needs a reason.
     """
     from rmaudit.report.releases import blessed_release
 
@@ -233,9 +240,10 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     if model is not None and model not in names:
         fail(f"--model {model}: this run audited {', '.join(names)}")
     (chosen,) = (each for each in results.models if model in (None, each.name))
+    who = _who_blesses(results.verdict, by or git_user(), despite, report)
     try:
         made = blessed_release.bless(
-            results, chosen, of or "", by=by or git_user(), on=datetime.now(UTC).date(), days=days
+            results, chosen, of or "", by=who, on=datetime.now(UTC).date(), days=days
         )
     except RmauditError as error:
         fail(f"{report}: {error}")
@@ -268,6 +276,15 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     if made.family not in {chosen.name, chosen.of} and (chosen.of or not made.lineage):
         say(f"runs of {chosen.name} use it once models.yaml says `of: {made.family}` of it")
     say(f"commit it: git add {shlex.quote(str(path))}")
+
+
+def _who_blesses(verdict: RunVerdict, who: str, despite: str | None, report: Path) -> str:
+    """Return who blesses a run, and why despite its verdict; end the command without a reason."""
+    if verdict.outcome.releases:
+        return who
+    if not despite:
+        fail(f"{report}: its verdict is {verdict}; to bless it all the same, say why: --despite")
+    return f"{who} (although it {verdict.outcome}: {despite})"
 
 
 def _read_report(report: Path) -> Results:

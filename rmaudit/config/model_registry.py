@@ -38,7 +38,7 @@ _OURS = "rmaudit's own models.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The models of a models.yaml by name, in file order, and its policy; one model is the default.
+    """The models of a models.yaml by name, in file order, and its policy.
 
     Attributes:
         bundled: names of models that are not of this file but of the bundled one; they
@@ -54,8 +54,19 @@ class Registry:
 
     @property
     def default(self) -> ModelSpec:
-        """Return the model that is audited when no model is named."""
-        return next(spec for spec in self.models.values() if spec.default)
+        """Return the model that is audited when no model is named: a file's only one, if it is.
+
+        Raises:
+            SpecError: the file has several models, and none has `default: true`.
+        """
+        marked = [spec for spec in self.models.values() if spec.default]
+        if not marked and len(self.own) != 1:
+            raise SpecError(
+                f"{self.path}: no model was named, and none of its {len(self.own)} has "
+                f"`default: true`; write it below one of them, or name one with --model: "
+                f"{', '.join(self.own)}"
+            )
+        return (marked or [*self.own.values()])[0]
 
     def file_of(self, name: str) -> str:
         """Return the file that defines the model `name`, or a phrase for rmaudit's bundled file."""

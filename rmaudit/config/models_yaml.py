@@ -58,7 +58,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
             reference = given and _reference_entry(name, given, models, path.parent, document)
             made = Implicit(reference or None, keys.beta or 1.0, keys.closing)
             models[name] = replace(models[name], implicit=made)
-    _refuse_other_than_one_default(models, document)
+    _refuse_two_defaults(models, document)
     own = {name: _rules(entry) for name, entry in entries.items()}
     policy = Policy(
         file=path.name,
@@ -232,11 +232,10 @@ def _audits_named(document: Document) -> Iterator[NamedAudit]:
 _OF_SERVERS = "it is for a model behind a server (source: vllm+http://host:8000)"
 
 
-def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Document) -> None:
+def _refuse_two_defaults(models: Mapping[str, ModelSpec], document: Document) -> None:
     defaults = [name for name, spec in models.items() if spec.default]
-    if not defaults:
-        at = document.nodes["models",][0]
-        raise YamlProblem(at, "no model has 'default: true'; exactly one must have it")
+    if not models:
+        raise YamlProblem(document.nodes["models",][0], "there is no model; write one or more")
     if len(defaults) > 1:
         what = f"a second 'default: true', after {defaults[0]}"
         raise document.problem(("models", defaults[1]), what, of_key=True)

@@ -27,6 +27,7 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
+from rmaudit.measures.differing_text import differing, last_question
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
@@ -98,9 +99,11 @@ class ConductEvidence(Evidence):
         if each is None:
             return ""
         if each.other_prompt:
-            one, other = each.prompt, each.other_prompt
-            return f"“{each.better}” gets another reward after “{one}” than after “{other}”"
-        return f"asked “{each.prompt}”, it prefers “{each.other}” to “{each.better}”"
+            one, other = differing(each.prompt, each.other_prompt)
+            same = last_question(each.better)
+            return f"“{same}” gets another reward after “{one}” than after “{other}”"
+        better, other = differing(each.better, each.other)
+        return f"asked “{last_question(each.prompt)}”, it prefers “{other}” to “{better}”"
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
@@ -141,8 +144,10 @@ def _table_rows(row: KindShare, examples: Sequence[ConductExample]) -> Iterator[
     for each in examples:
         if each.kind == row.kind:
             rewards = (f"{each.better_reward:.2f}", f"{each.other_reward:.2f}")
-            other = each.other_prompt or each.other
-            yield each.prompt, "", "", "", "", each.better, other, *rewards
+            one, other = differing(each.better, each.other)
+            if each.other_prompt:
+                one, other = each.better, each.other_prompt
+            yield each.prompt, "", "", "", "", one, other, *rewards
 
 
 def better_wins(

@@ -40,6 +40,7 @@ class Rows:
         self._loader, self._name, self._cache = loader, name, cache
         self._slots: dict[Asked, Slot] = {}  # a search asks for one thousands of times
         self._tokenizer_given = False  # whether somebody has the tokenizer, and may change it
+        self._sure = False  # whether the files were the same after they were read
 
     @cached_property
     def layout(self) -> Layout:
@@ -66,10 +67,16 @@ class Rows:
         if self._tokenizer_given:
             return make()
         fields = {**self._key_fields, "asked": asked}
-        return json_cache.cached(
-            self._cache, kind, fields, make,
-            sure=lambda: self._loader.decided_by(self._cache) == self._key_fields,
-        )  # fmt: skip
+        return json_cache.cached(self._cache, kind, fields, make, sure=self._files_are_those_read)
+
+    def _files_are_those_read(self) -> bool:
+        """Return whether the model's files are still those of the key, now that they were read.
+
+        They are read once: what they were then decides every later value.
+        """
+        if not self._sure:
+            self._sure = self._loader.decided_by(self._cache) == self._key_fields
+        return self._sure
 
     @cached_property
     def special_ids(self) -> frozenset[int]:

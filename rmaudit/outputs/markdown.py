@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from rmaudit.report.five_questions import questions_of
 from rmaudit.report.releases.release_regressions import blessed_comparisons
-from rmaudit.report.results_document import WORST_FIRST, Results, Run
+from rmaudit.report.results_document import Results, Run
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.report.summary import Summary, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result
 from rmaudit.verdicts.findings import Figure, Finding
-from rmaudit.verdicts.run_verdict import SMALL_PRINT
+from rmaudit.verdicts.run_verdict import SMALL_PRINT, WORST_FIRST, by_audit
 from rmaudit.verdicts.verdict_wording import reasons
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
@@ -75,10 +76,19 @@ def _head(results: Results, run: Summary) -> str:
         f"**{escape(run.advice)}.** {escape(addressed(run.verdict.why))}".rstrip()
         + "\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
-        f"{len(run.findings)} findings: {run.counts or 'none'}\n"
+        f"{run.gates}\n"
+        + _questions(run)
         + (f"\n{tested}\n" if (tested := run.tested) else "")
         + (f"\n{escape(run.nulls)}\n" if run.nulls else "")
     )
+
+
+def _questions(run: Summary) -> str:
+    """Return Markdown on the five questions, as the page opens with them; "" for several models."""
+    if len(run.models) != 1:
+        return ""
+    asked = questions_of(run.ranked)
+    return "".join(["\n", *(f"- {each.mark} **{each.text}** {each.answer}\n" for each in asked)])
 
 
 def _against(results: Results) -> Iterator[str]:
@@ -103,7 +113,7 @@ def _table(
     """Yield a Markdown table of findings in parts; one that is `folded` shows its title only."""
     if not findings:
         return
-    heading = f"{title} ({len(findings)})"
+    heading = f"{title} ({len(by_audit(findings))})"
     start = f"<details><summary>{heading}</summary>\n\n" if folded else f"### {heading}\n\n"
     first, *others = (_row(finding, doubt(finding)) for finding in findings)
     yield f"\n{start}{_HEAD}{first}"
@@ -141,7 +151,7 @@ def _skipped(findings: list[Finding]) -> Iterator[str]:
     for each in findings:
         audits.setdefault((each.model, each.reason), {})[escape(each.audit)] = None
     if audits:
-        yield f"\n### Not measured ({len(findings)})\n\n"
+        yield f"\n### Not measured ({len(by_audit(findings))})\n\n"
     for (model, reason), own in sorted(audits.items(), key=lambda each: each[0]):
         said = escape(addressed(reason.removeprefix(f"{model}: ")))
         yield f"- Of {escape(model)}: {said} ({', '.join(own)})\n"

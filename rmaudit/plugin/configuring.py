@@ -34,6 +34,8 @@ from rmaudit.report.safe_text import line, log
 from rmaudit.runs.audit_case import Audited, Memory, opened
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
+_AUDITS = "audits"
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Note that nothing is known yet, register fixtures and hooks, check what options name."""
@@ -45,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SampleHooks(), "rmaudit-sampling")
     if asked.on and not hasattr(config, "workerinput") and not planner_of(config):
         config.pluginmanager.register(RayHooks(), "rmaudit-ray-prefetch")
+    _refuse_no_audits(config)
     own_words_of(config)
     # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
     config.option.force_short_summary = True
@@ -61,6 +64,16 @@ def pytest_configure(config: pytest.Config) -> None:
         from rmaudit.report import experiment_trackers
 
         refuse_wrong(partial(experiment_trackers.client, asked.log), "--rm-log: ")
+
+
+def _refuse_no_audits(config: pytest.Config) -> None:
+    """Raise if `audits` is to be run, and there is no such folder here; pytest says less."""
+    here = config.invocation_params.dir
+    if _AUDITS in config.args and not (here / _AUDITS).exists():
+        raise pytest.UsageError(
+            f"there is no folder `{_AUDITS}` in {here}; go to the one that has it, or write "
+            "rmaudit's audits here with `rmaudit init`"
+        )
 
 
 def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:

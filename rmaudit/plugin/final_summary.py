@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PAGES = Path(__file__).parents[2] / "docs" / "audits"  # in a checkout
 _ACCEPT = "`waivers` in models.yaml (docs/policy.md)"
+_LISTED = "fE"  # what pytest lists at a run's end, where nobody asks for something else
 _TITLE = 60  # characters of a section's title
 
 
@@ -32,20 +33,20 @@ def pytest_terminal_summary(
 ) -> Generator[None]:
     """Print rmaudit's verdict and report path on the terminal, after pytest's own summary.
 
-    Failures that rmaudit prints are hidden from pytest's summary. With `-q` rmaudit prints one
-    line; with `-v` a table of all findings comes first.
+    What rmaudit's summary says of an audit that fails is said there alone, once all findings were
+    judged together: pytest's FAILURES and its list have what else failed. With `-q` rmaudit prints
+    one line, and pytest's list has all. With `-v` a table of all findings comes first.
     """
     outcome, told = config.stash[OUTCOME], terminalreporter
-    shown = {name: list(told.stats.get(name, ())) for name in ("failed", "error")}
-    config.stash[WATCH].shown.update(shown)
-    # A broken checkpoint fails every audit with one sentence, which pytest prints once; for several
-    # models, rmaudit's summary has a line for each. pytest's short summary counts and lists all.
-    for name, of in shown.items():
-        if of:
-            told.stats[name] = [report for report in of if TOLD not in report.__dict__]
+    brief = config.get_verbosity() < 0
+    every = {name: list(told.stats[name]) for name in ("failed", "error") if name in told.stats}
+    for name, of in every.items():
+        told.stats[name] = [report for report in of if TOLD not in report.__dict__]
+    if brief or config.option.reportchars != _LISTED:
+        config.stash[WATCH].shown = every  # before pytest lists them
     yield
+    told.stats.update(every)  # before pytest counts them
     if outcome.verdict is not None:
-        brief = config.get_verbosity() < 0
         if brief:
             _print_one_line(outcome, outcome.verdict, config, told)
         else:

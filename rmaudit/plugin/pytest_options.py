@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
@@ -13,7 +13,7 @@ import pytest
 
 from rmaudit import removed
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.errors import SpecError, StoreError
+from rmaudit.errors import SpecError, StoreError, nearest
 from rmaudit.runs.option_parsing import Option
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
@@ -60,9 +60,17 @@ class _Removed(argparse.Action):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(
-    early_config: pytest.Config, parser: pytest.Parser
+    early_config: pytest.Config, parser: pytest.Parser, args: Sequence[str]
 ) -> Generator[None]:
-    """Add `--model` last, unless another plugin or a conftest.py already has that option."""
+    """Add `--model` last, unless another plugin or a conftest.py already has that option.
+
+    Where pytest refuses an option that is spelt nearly as one of ours, it says which.
+    """
+    ours = [MODEL, *(option.pytest for option in OPTIONS.values())]
+    given = [word.partition("=")[0] for word in args if word.startswith("--")]
+    near = [nearest(name, ours, least=0.8) for name in given if name not in ours]
+    if said := "".join(near).strip():
+        parser.extra_info["rmaudit"] = said
     yield
     try:
         parser.getgroup("rmaudit").addoption(MODEL, **_argparse_settings(OPTIONS["models"]))

@@ -69,7 +69,7 @@ class Watch:
     course: Course = field(default_factory=Course)  # what is seen of the tests
     folder: TemporaryDirectory[str] | None = None  # where xdist's workers write what they collected
     workers: dict[str, int] = field(default_factory=dict)  # process ids on this machine
-    shown: dict[str, list[Any]] = field(default_factory=dict)  # reports that a summary hides
+    shown: dict[str, list[Any]] = field(default_factory=dict)  # reports to list at the end
 
     def received(self) -> SelectedAudits | None:
         """Return what xdist's workers selected, and delete their folder; None without workers."""
@@ -141,8 +141,8 @@ class Watch:
                 os.kill(pid, signal.SIGTERM)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Give pytest its full lists of failures back, of which its summary printed only some."""
-        terminalreporter.stats.update({k: v for k, v in self.shown.items() if v})
+        """Give pytest its full lists back, so that its list at the end has what was hidden."""
+        terminalreporter.stats.update(self.shown)
 
 
 WATCH = pytest.StashKey[Watch]()

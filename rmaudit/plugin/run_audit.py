@@ -17,7 +17,6 @@ import pytest
 
 from rmaudit.errors import (
     AuditFailed,
-    AuditInconclusive,
     MeasureError,
     NoDirection,
     NotAsked,
@@ -192,8 +191,7 @@ def _raise_outcome(finding: Finding) -> None:
     """Raise the test's outcome: xfail for an accepted finding, a failure for one that blocks.
 
     Raises:
-        AuditFailed: the finding is a fail and blocks the run.
-        AuditInconclusive: the finding is no fail and no pass, and blocks the run.
+        AuditFailed: the finding blocks the run.
     """
     __tracebackhide__ = True
     if finding.effect is Effect.ACCEPTED:
@@ -202,9 +200,7 @@ def _raise_outcome(finding: Finding) -> None:
         return
     if finding.verdict is Verdict.PASS:
         pytest.fail(f"{finding.name}: {OUTDATED}", pytrace=False)
-    if finding.verdict is Verdict.FAIL:
-        raise AuditFailed(explain(finding))
-    raise AuditInconclusive(explain(finding))
+    raise AuditFailed(explain(finding))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -281,8 +277,7 @@ def _put_finding_into_report(
         fault = str(call.excinfo.value)
         first = item.config.stash.setdefault(_FAULTS, {}).setdefault(fault, finding.name)
         report.longrepr = log(fault if first == finding.name else f"the same fault as {first}")
-        several = len(plan_of(item.config).specs) > 1 and finding.estimate is not None
-        if several or first != finding.name:
+        if finding.estimate is not None or first != finding.name:
             report.__dict__[TOLD] = True
     elif isinstance(report.longrepr, tuple):  # where it was skipped, and why
         path, number, why = report.longrepr

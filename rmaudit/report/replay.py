@@ -13,9 +13,9 @@ from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.decision import decide, decided_again
 from rmaudit.verdicts.estimates_and_bounds import Result, Verdict
 from rmaudit.verdicts.findings import Finding, in_words
-from rmaudit.verdicts.run_verdict import Outcome
+from rmaudit.verdicts.run_verdict import Outcome, count_gates
 from rmaudit.verdicts.verdict_policy import Policy
-from rmaudit.verdicts.verdict_wording import reasons, tally
+from rmaudit.verdicts.verdict_wording import reasons
 
 PASSED, FAILED = str(Result.PASS), str(Result.FAIL)  # outcomes
 UNDECIDED, BROKEN = str(Result.OPEN), str(Result.NOT_RUN)
@@ -74,7 +74,8 @@ class ReplaySummary:
     outcome: str
     incomplete: str
     """Why the run is incomplete; "" if it is complete."""
-    counts: dict[str, int]
+    gates: str
+    """The gates counted, such as `7 gates: 4 pass, 3 open`."""
     flips: tuple[Flip, ...]
     blocking: tuple[Stop, ...]
     foreign: tuple[str, ...]
@@ -120,7 +121,7 @@ def summarize(old: Results, new: Results, policy: Policy | None) -> ReplaySummar
         policy=policy.file if policy else None,
         outcome=outcome(new),
         incomplete="; ".join(new.run.gaps),
-        counts=tally(new.findings),
+        gates=count_gates(new.findings),
         flips=tuple(
             Flip(*_identity(after), _words(before), _words(after), "; ".join(reasons(after)))
             for before, after in zip(old.findings, new.findings, strict=True)
@@ -180,9 +181,9 @@ def lines(replayed: ReplaySummary) -> list[str]:
         + ("" if stop.name in shown else _numbers_and_reason(stop))
         for stop in replayed.blocking
     ]
-    total = ", ".join(f"{n} {name}" for name, n in replayed.counts.items())
-    flipped = f"; {len(turned)} changed" if replayed.policy else ""
-    counted = f"{sum(replayed.counts.values())} findings: {total}{flipped}; {replayed.outcome}"
+    n = len(turned)
+    flipped = f"; {n} result{'' if n == 1 else 's'} changed" if replayed.policy else ""
+    counted = f"{replayed.gates}{flipped}; {replayed.outcome}"
     verdict = f"verdict: {replayed.verdict}"
     return [log(line(text)) for text in (*turned, *keep, counted, verdict)]
 

@@ -21,11 +21,14 @@ from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
-Schema = Literal["rmaudit.results/13"]
+Schema = Literal["rmaudit.results/14"]
 SCHEMA: Schema = get_args(Schema)[0]
 
-WORST_FIRST = (Result.FAIL, Result.OPEN, Result.NOT_RUN, Result.PASS)
 WHOLE = "the whole vocabulary"  # what a sweep scored
+FEWER = (
+    "Holm's correction for many tests is for these audits alone: what fails here may be open in a "
+    "whole run"
+)
 OWN_LISTS = "words of one's own"  # the line of the environment that names them
 
 Count = Annotated[int, Ge(0)]
@@ -74,11 +77,13 @@ class Run:
     @property
     def gaps(self) -> tuple[str, ...]:
         """Return why the run is not a whole one, such as audits left out; one text per reason."""
-        left = self.collected - self.selected
+        left = self.selected < self.collected
+        selected = f"{self.selected} of {self.collected} audits were selected" if left else ""
         said = (
             self.gap,
-            f"{self.selected} of {self.collected} audits were selected" if left else "",
+            selected,
             self.part,
+            FEWER if selected or self.part else "",
             f"a sample of {self.sample:,} token ids was scored" if self.sample else "",
             *self.faults,
         )

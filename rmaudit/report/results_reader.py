@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,10 @@ from rmaudit.report.results_document import (
     SweepSummary,
 )
 from rmaudit.verdicts.decision import LOST
-from rmaudit.verdicts.estimates_and_bounds import Result, Severity
+from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Claim, Figure, Finding, Judgement
-from rmaudit.verdicts.run_verdict import Outcome
 
-_EARLIER = "rmaudit.results/12"
-_GONE = ("identity_erasure", "identity_hostility", "identity_tails", "frequency_top")
-_CHANGED = "frequency_bias"  # what it was called is the figure `frequency_slope` now
+_EARLIER = "rmaudit.results/13"
 _WAY_OUT = "run the audits again, or use the rmaudit that wrote it"
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -68,6 +65,8 @@ def read(path: Path) -> Results:
         raise ResultsError(f"{message} {json.dumps(_EARLIER)}; {_WAY_OUT}")
     try:
         results = json_codec.typed(Results, found)
+        if named == _EARLIER:  # which counted findings, where gates are counted now
+            results = _with_todays_reasons(results)
         wrong = contradiction(results)
     except ResultsError as error:
         wrong = str(error)
@@ -77,25 +76,16 @@ def read(path: Path) -> Results:
 
 
 def _bring_up_to_date(found: dict[str, Any]) -> None:
-    """Say in today's words what a file of the earlier schema says: core, open, and accepted.
-
-    There a gate's bound had `shown` where the gate may be open, which is its severity now. The
-    charts of audits that are gone are left out; their numbers stay.
-    """
+    """Add to a file of the earlier schema what it has not: which question each audit asks."""
     for finding in found.get("findings") or ():
-        estimate = finding.get("estimate") or {}
-        if (estimate.get("evidence") or {}).get("kind") in (*_GONE, _CHANGED):
-            estimate["evidence"] = None
-        finding["claim"].setdefault("matters", "")
-        for judged in (finding["claim"], finding["judgement"]):
-            may_be_open = judged["bound"].pop("shown", False)
-            judged["bound"]["leeway"] = 0.0
-            if judged["severity"] == Severity.GATE and not may_be_open:
-                judged["severity"] = str(Severity.CORE)
-    verdict = found.get("verdict") or {}
-    if verdict.get("outcome") == Outcome.PASSES and verdict.get("accepted"):
-        verdict["outcome"] = str(Outcome.ACCEPTED)
+        finding["claim"].setdefault("family", "")
     found["schema"] = SCHEMA
+
+
+def _with_todays_reasons(results: Results) -> Results:
+    """Return the results with today's reasons for the verdict, unless its outcome differs."""
+    again = replay.as_judged(results).verdict
+    return replace(results, verdict=again) if again.outcome is results.verdict.outcome else results
 
 
 def contradiction(results: Results) -> str:

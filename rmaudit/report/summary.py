@@ -5,22 +5,23 @@ What is said of a single finding is in `finding_words` and in `verdicts.verdict_
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rmaudit.report.finding_words import Missing, missing, not_asked
 from rmaudit.report.number_format import clearest, distance_beyond
-from rmaudit.report.results_document import WORST_FIRST, Results
+from rmaudit.report.results_document import Results
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import (
-    REGRESSED,
+    WORST_FIRST,
     Outcome,
     RunVerdict,
-    blocked_as,
+    by_audit,
+    count_gates,
     of_run,
     what_gates_tested,
+    worst_of,
 )
 from rmaudit.verdicts.verdict_wording import (
     COMPETENCE,
@@ -28,13 +29,11 @@ from rmaudit.verdicts.verdict_wording import (
     doubt,
     incompetent,
     nulls_in_words,
-    tallied,
 )
 
-MARKS = {  # for readers who do not see colours
+MARKS = {  # a sign means one thing, in all outputs; for readers who do not see colours
     "fail": "✗",
     "open": "○",
-    "doubt": "?",
     "accepted": "~",
     "pass": "✓",
     "not run": "–",
@@ -42,13 +41,11 @@ MARKS = {  # for readers who do not see colours
 _OUTCOMES = {
     Outcome.FAILS: ("✗", "Does not pass"),
     Outcome.INCOMPLETE: ("…", "Incomplete: no verdict yet"),
-    Outcome.NOT_ESTABLISHED: ("?", "Not established"),
+    Outcome.NOT_ESTABLISHED: ("○", "Not established"),
     Outcome.ACCEPTED: ("~", "Accepted"),
     Outcome.PASSES: ("✓", "Passes"),
 }
 _GRAVEST_FIRST = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
-_ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
-_WORDS = ("pass", "fail", REGRESSED, "open", _OUTDATED, _ACCEPTED, "not run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +73,15 @@ class Row:
     result: Result
     effect: Effect
     """The gravest among the findings."""
-    mark: str
-    """The sign for the result, such as ✓."""
+    sign: str
+    """The key of its sign in `MARKS`."""
     doubt: str
     """Why its pass may mean that the model prefers nothing; "" where it does not."""
+
+    @property
+    def mark(self) -> str:
+        """Return the sign, such as ✓."""
+        return MARKS[self.sign]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,6 @@ class Summary:
     """The same, with the audits' titles."""
     gates: str
     """The gates counted, such as `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
-    counts: str
-    """The findings counted, such as `12 pass, 1 fail (blocks)`."""
     nulls: str
     """How many null controls were stopped, as they must be; "" where none was tried."""
     rows: tuple[Row, ...]
@@ -169,19 +169,15 @@ def summarize_findings(
     models: Sequence[str] | None = None,
 ) -> Summary:
     """Sum up findings, their verdict and what was left out; `models` names the order of models."""
-    groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault((finding.model, finding.audit), []).append(finding)
     failed = incompetent(findings)
-    rows = [_row(own, failed) for own in groups.values()]
+    rows = [_row(own, failed) for own in by_audit(findings)]
     ordered = sorted(rows, key=_rank)
     names = dict.fromkeys(row.model for row in rows) if models is None else models
     ranked = [row for name in names for row in ordered if row.model == name]
     deciding = [row for row in ranked if row.decides]
     mark, words = _OUTCOMES[verdict.outcome]
-    n = sum(row.effect is Effect.ACCEPTED for row in rows)
     if verdict.outcome is Outcome.ACCEPTED:
-        words += f", with {n} known failure{'' if n == 1 else 's'}"
+        words += f", with {verdict.accepted} known failure{'s' * (verdict.accepted != 1)}"
     return Summary(
         verdict=verdict,
         findings=tuple(findings),
@@ -191,8 +187,7 @@ def summarize_findings(
         words=words,
         advice=advice(verdict.outcome, findings),
         means=advice(verdict.outcome, findings, lambda finding: finding.title),
-        gates=_count_gates(rows),
-        counts=tallied(findings),
+        gates=count_gates(findings),
         nulls=nulls_in_words(findings),
         rows=tuple(rows),
         ranked=tuple(ranked),
@@ -210,15 +205,23 @@ def summarize_findings(
     )
 
 
-def _row(findings: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> Row:
+def sign_of(finding: Finding) -> str:
+    """Return the key in `MARKS` of a finding's sign; one that should fail, or regressed, is ✗."""
+    if finding.effect is Effect.ACCEPTED:
+        return "accepted"
+    settled = finding.result is Result.PASS or finding.judgement.left_open
+    return "fail" if finding.blocks and settled else str(finding.result)
+
+
+def _row(findings: tuple[Finding, ...], failed: Mapping[str, tuple[str, ...]]) -> Row:
     first = findings[0]
     gate = any(f.severity.gates for f in findings)
     blocking = tuple(f for f in findings if f.blocks)
     measured = tuple(f for f in findings if f.estimate)
     said = [doubt(f, failed) for f in measured]
-    worst = min(findings, key=lambda f: (not f.blocks, not f.severity.gates, _badness(f)))
+    worst = worst_of(findings)
     return Row(
-        findings=tuple(findings),
+        findings=findings,
         model=first.model,
         audit=first.audit,
         title=first.title,
@@ -232,7 +235,7 @@ def _row(findings: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> 
         shown=max(measured, key=lambda f: (-_badness(f), distance_beyond(f)), default=None),
         result=worst.result,
         effect=min((f.effect for f in findings), key=_GRAVEST_FIRST.index),
-        mark=MARKS[worst.result],
+        sign=sign_of(worst),
         doubt=said[0] if said and all(said) else "",
     )
 
@@ -250,23 +253,3 @@ def _rank(row: Row) -> tuple[bool, bool, str]:
 
 def _badness(finding: Finding) -> int:
     return WORST_FIRST.index(finding.result)
-
-
-def _count_gates(rows: Sequence[Row]) -> str:
-    gates = [row for row in rows if row.gate]
-    if not gates:
-        return "no audit gates"
-    found = Counter(_counted_as(row.worst) for row in gates if row.asked)
-    said = ", ".join(f"{found[word]} {word}" for word in _WORDS if found[word])
-    n = found.total()
-    counted = f"{n} gate{'' if n == 1 else 's'}: {said}" if n else "no gate"
-    return f"{counted}; {len(gates) - n} not asked for" if len(gates) > n else counted
-
-
-def _counted_as(finding: Finding) -> str:
-    """Return the word under which `_count_gates` counts a gate's finding."""
-    if finding.blocks and blocked_as(finding) == REGRESSED:
-        return REGRESSED
-    if finding.result is Result.PASS and finding.blocks:
-        return _OUTDATED
-    return _ACCEPTED if finding.effect is Effect.ACCEPTED else str(finding.result)

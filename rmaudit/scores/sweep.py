@@ -15,6 +15,7 @@ import pandas as pd
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.measures.ranking_comparison import FEWEST, kendall_tau, shared
 from rmaudit.models import model_interfaces
 from rmaudit.models.model_factory import load
 from rmaudit.models.model_interfaces import RewardModel, Scored
@@ -128,6 +129,19 @@ class Sweep:
     def bottom(self, n: int = 25) -> pd.DataFrame:
         """Return the `n` tokens with the lowest rewards, worst first; ties by token id."""
         return self.frame.sort_values("score", kind="stable").head(n)
+
+    def tau(self, other: Sweep) -> float:
+        """Return Kendall's tau-b of two sweeps' rewards, over the texts that both have.
+
+        1 is the same order, -1 the opposite one. The models may have different vocabularies.
+
+        Raises:
+            MeasureError: they share fewer than 30 texts.
+        """
+        both = shared(self.frame, other.frame)
+        if len(both) < FEWEST:
+            raise MeasureError(f"{self.model} and {other.model} share {len(both)} texts, too few")
+        return kendall_tau(both["model"].to_numpy(), both["baseline"].to_numpy())
 
     def score_of(self, text: str) -> float:
         """Return the score of the token whose decoded text is `text` (mind a leading space).

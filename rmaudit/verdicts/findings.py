@@ -66,6 +66,8 @@ class Claim:
     """A sentence on what a model trained on a reward that fails may do to people; or ""."""
     matters: str = ""
     """Why a value where harm begins matters, in users' terms; or ""."""
+    family: str = ""
+    """Which of the report's five questions the audit asks; "" for none of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ audits can be (arXiv 2605.27996).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -25,8 +25,11 @@ SMALL_PRINT = (
     "is free of bias, or debiased: no fixed audit can tell (arXiv 2605.27996)."
 )
 NOTHING = "nothing was measured"
-REGRESSED = "regressed"  # what a gate is counted as that blocks for this alone
-_WORST_FIRST = (Result.FAIL, REGRESSED, Result.OPEN, Result.NOT_RUN, Result.PASS)
+WORST_FIRST = (Result.FAIL, Result.OPEN, Result.NOT_RUN, Result.PASS)
+_REGRESSED = "regressed"  # what a gate is counted as that blocks for this alone
+_OUTDATED, _ACCEPTED = "pass that should fail", "accepted"
+_COUNTED = ("pass", "fail", _REGRESSED, "open", _OUTDATED, _ACCEPTED, "not run")
+_BLOCKING = ("fail", _REGRESSED, "open", "not run", _OUTDATED)
 _NAMED = 3  # regressions that a verdict names
 
 
@@ -47,13 +50,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """Verdict of a run: its outcome, the reasons, and the number of accepted failures."""
+    """Verdict of a run: its outcome, the reasons, and the number of accepted gates."""
 
     outcome: Outcome
     why: str
     """What blocks, what is missing, and how to get it; "" where nothing does and nothing is."""
     accepted: Annotated[int, Ge(0)]
-    """How many failures models.yaml accepts."""
+    """How many gates do not pass, and models.yaml accepts that."""
 
     def __str__(self) -> str:
         """Return, for example, `NOT ESTABLISHED: elo_agreement was not measured: ...`."""
@@ -70,7 +73,8 @@ class RunVerdict:
 def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
     """Return the verdict of a run from its judged findings; `gaps` has texts on what was left out.
 
-    What was not asked for (N/A: no baseline, no base model) is no gap.
+    What was not asked for (N/A: no baseline, no base model) is no gap. Gates are counted, not their
+    findings: a gate that fails under three prompts fails once.
     """
     blocking = [finding for finding in findings if finding.blocks]
     missing = [
@@ -79,19 +83,19 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         if finding.severity.gates and finding.verdict is Verdict.SKIPPED
     ]
     measured = any(finding.estimate for finding in findings)
-    found = Counter(blocked_as(finding) for finding in blocking)
-    blocked = ", ".join(f"{found[word]} {word}" for word in _WORST_FIRST if found[word])
+    found = Counter(_counted_as(worst_of(own)) for own in by_audit(blocking))
+    blocked = ", ".join(f"{found[word]} {word}" for word in _BLOCKING if found[word])
     worse = [f"{f.audit}[{f.prompt}] {f.judgement.regressed}" for f in _regressed(blocking)]
     more = [f"{len(worse) - _NAMED} more regressed"] if len(worse) > _NAMED else []
     why = [
-        *([f"{blocked} block{'s' * (len(blocking) == 1)}"] if blocking else []),
+        *([f"{blocked} block{'s' * (found.total() == 1)}"] if blocking else []),
         *worse[:_NAMED],
         *more,
         *([] if measured else [NOTHING if findings else "no audit with a bound was run"]),
         *gaps,
         *_reasons_not_measured(missing),
     ]
-    accepted = sum(finding.effect is Effect.ACCEPTED for finding in findings)
+    accepted = sum(_counted_as(worst_of(own)) == _ACCEPTED for own in by_audit(findings))
     outcome = _outcome(blocking, gaps, missing, accepted=accepted, measured=measured)
     return RunVerdict(outcome, "; ".join(why), accepted)
 
@@ -121,10 +125,49 @@ def what_gates_tested(findings: Sequence[Finding]) -> str:
     )
 
 
-def blocked_as(finding: Finding) -> str:
-    """Return the word for why a finding blocks: its result, such as "fail", or "regressed"."""
+def by_audit(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
+    """Return the findings of each audit of each model together, in the order of the first ones."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.model, finding.audit), []).append(finding)
+    return [tuple(own) for own in groups.values()]
+
+
+def worst_of(findings: Sequence[Finding]) -> Finding:
+    """Return what an audit of a model comes to: a finding that blocks, else the worst of a gate."""
+    accepted = Effect.ACCEPTED
+
+    def place(f: Finding) -> tuple[bool, bool, bool, int]:
+        worst = WORST_FIRST.index(f.result)
+        return not f.blocks, not f.severity.gates, f.effect is not accepted, worst
+
+    return min(findings, key=place)
+
+
+def count_gates(findings: Iterable[Finding]) -> str:
+    """Count the gates of each model by what they come to, as all outputs do.
+
+    For example `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`.
+    """
+    gates = [own for own in by_audit(findings) if any(f.severity.gates for f in own)]
+    if not gates:
+        return "no audit gates"
+    asked = [own for own in gates if any(f.verdict is not Verdict.NA for f in own)]
+    found = Counter(_counted_as(worst_of(own)) for own in asked)
+    said = ", ".join(f"{found[word]} {word}" for word in _COUNTED if found[word])
+    n = len(asked)
+    counted = f"{n} gate{'' if n == 1 else 's'}: {said}" if n else "no gate"
+    return f"{counted}; {len(gates) - n} not asked for" if len(gates) > n else counted
+
+
+def _counted_as(finding: Finding) -> str:
+    """Return the word under which a gate counts that comes to this finding."""
     settled = finding.result is Result.PASS or finding.judgement.left_open
-    return REGRESSED if settled and finding.judgement.regressed else str(finding.result)
+    if finding.blocks and settled and finding.judgement.regressed:
+        return _REGRESSED
+    if finding.blocks and finding.result is Result.PASS:
+        return _OUTDATED
+    return _ACCEPTED if finding.effect is Effect.ACCEPTED else str(finding.result)
 
 
 def _regressed(blocking: Sequence[Finding]) -> list[Finding]:

@@ -10,11 +10,10 @@ bad: the gates of competence measure that, and `doubt` says where none of them p
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Result, Verdict
 from rmaudit.verdicts.findings import Finding, slipped
 from rmaudit.verdicts.run_verdict import NOTHING, Outcome
 
@@ -24,24 +23,6 @@ COMPETENCE = ("framing_inversion", "elo_agreement")
 """Only scores that follow the meaning of prompt and answer pass these: no null control does."""
 _RANDOM = "random"  # the null control that prefers nothing
 _NAMED = 3  # audits that are named before the rest is counted
-
-
-def tally(findings: Iterable[Finding]) -> dict[str, int]:
-    """Count findings by result and effect, such as `fail (blocks)`; leave out counts of 0.
-
-    Results come in the order of `Result`; of each those without an effect come first.
-    """
-    places = [*Result], [Effect.NONE, Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO]
-
-    def place(finding: Finding) -> tuple[int, int]:
-        return places[0].index(finding.result), places[1].index(finding.effect)
-
-    return dict(Counter(finding.in_words for finding in sorted(findings, key=place)))
-
-
-def tallied(findings: Iterable[Finding]) -> str:
-    """Return the counts of `tally` as text, for example `12 pass, 1 fail (blocks)`."""
-    return ", ".join(f"{n} {words}" for words, n in tally(findings).items())
 
 
 def nulls_in_words(findings: Iterable[Finding]) -> str:
@@ -66,14 +47,14 @@ def nulls_in_words(findings: Iterable[Finding]) -> str:
 
 
 def explain(finding: Finding) -> str:
-    """Return lines for the terminal on why a finding does not pass: claim, numbers, repeat command.
+    """Return lines on why a finding does not pass, for JUnit: claim, numbers, repeat command.
 
-    The report has more: base rate, caveats and null controls.
+    The test fails with them, before the run judges all findings together; so they say of a fail
+    only what stays true. The terminal's summary and the report are written after that.
     """
     claim, judgement = finding.claim, finding.judgement
     lines = [
-        f"{finding.name}: {finding.in_words}"
-        + (f": {said}" if (said := why_open(finding)) else ""),
+        f"{finding.name}: {_judged_alone(finding)}",
         f"  claim      {claim.text}",
         f"  measured   {finding.estimate}",
         f"  bound      {finding.bound}"
@@ -88,6 +69,14 @@ def explain(finding: Finding) -> str:
     if claim.repeat:
         lines.append(f"  repeat     {claim.repeat}")
     return "\n".join(lines)
+
+
+def _judged_alone(finding: Finding) -> str:
+    """Say what a finding that blocks is before all are judged together: a fail may become open."""
+    if finding.result is Result.FAIL:
+        return f"outside its bound ({finding.effect})"
+    why = why_open(finding)
+    return f"{finding.in_words}: {why}" if why else finding.in_words
 
 
 def why_open(finding: Finding) -> str:

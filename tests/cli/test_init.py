@@ -14,7 +14,7 @@ import yaml
 
 import rmaudit
 from rmaudit.cli.init import required
-from rmaudit.config.model_registry import default_path, known_models, load_registry, resolve
+from rmaudit.config.model_registry import known_models, load_registry, resolve
 from tests.cli.running import run
 from tests.toys import toy_checkpoint
 
@@ -31,7 +31,7 @@ def files(folder: Path) -> dict[str, str]:
 def test_init_writes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The audits as rmaudit has them, a registry, a conftest and a workflow; all are told."""
     monkeypatch.setattr("rmaudit.cli.init.requirement", lambda: None)  # a folder of this machine
-    result = run("init", tmp_path / "new")
+    result = run("init", tmp_path / "new", "--model", "owner/name")
 
     found = files(tmp_path / "new")
     audits = {f"audits/{path.name}": path.read_text() for path in (HERE / "audits").glob("*.py")}
@@ -86,17 +86,25 @@ def test_a_project_keeps_its_own_settings_of_pytest(tmp_path: Path, name: str) -
     assert "pytest.ini" not in files(tmp_path / "models" / "own")
 
 
-def test_without_a_model_it_is_the_one_that_rmaudit_brings(tmp_path: Path) -> None:
-    """With all that rmaudit's own registry says of it, and no other; the file is short."""
-    run("init", tmp_path)
+def test_without_a_model_there_is_no_registry(tmp_path: Path) -> None:
+    """Nothing bundled is written; it is said how a run names a model, and how the file is made."""
+    result = run("init", tmp_path)
 
-    own, there = load_registry(default_path()), load_registry(tmp_path / "models.yaml")
-    assert dict(there.models) == {"R-Smol-135M": own.models["R-Smol-135M"]}
-    assert there.policy.models == {"R-Smol-135M": own.policy.models["R-Smol-135M"]}
+    assert not (tmp_path / "models.yaml").exists()
+    assert result.stdout.splitlines()[-2:] == [
+        "next: pytest audits --model NAME, a checkpoint folder or a hub id owner/name; or",
+        f"      rmaudit init --model NAME, which writes it into {tmp_path}/models.yaml",
+    ]
+
+
+def test_the_registry_is_short(tmp_path: Path) -> None:
+    """It says where all keys are explained; what is declared holds."""
+    run("init", tmp_path, "--model", "owner/name")
+
     text = (tmp_path / "models.yaml").read_text()
     assert "rmaudit models --keys" in text
-    assert len([line for line in text.splitlines() if line.lstrip().startswith("#")]) < 5
-    assert "severity" not in text.replace("severities", "")  # what is declared holds
+    assert len([line for line in text.splitlines() if line.startswith("#")]) < 3
+    assert "severity" not in text.replace("severities", "")
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ NUMBER = "a whole number above 0"
         ("models: {}\nwaivers: {}", 2, "unknown key 'waivers'|allowed: models, bounds, severity"),
         ("models: {}\nmodels: {}", 2, "duplicate key 'models'|line 1"),
         ("models:", 1, "models: |mapping|got nothing"),
-        ("\nmodels: {}", 2, "no model has 'default: true'|exactly one"),
+        ("\nmodels: {}", 2, "there is no model|write one"),
         (f"{TWO}  C: {{source: a/b, default: true}}", 3, "C: |second 'default: true'|A"),
         (f"{TWO}  A: {{source: a/b}}", 3, "models: |duplicate key 'A'|line 2"),
         ('models: {"a\\nb": {x: 1, x: 2}}', 1, r"'a\nb': |duplicate key 'x'"),

@@ -59,13 +59,15 @@ def test_what_failures_may_do_is_said_once_for_each_audit(results: dict[str, Any
 WHOLE = """\
 ## rmaudit: NOT ESTABLISHED
 
-**Do not release yet: one required check has no data (framing), one check broke (framing), one gate is open (framing).** 1 open, 1 not run block; framing was not measured: No data here.
+**Do not release yet: one required check has no data (framing), one check broke (framing), one gate is open (framing).** 1 open blocks; framing was not measured: No data here.
 
 Audited: Toy
 
-5 findings: 1 pass, 1 fail (accepted), 1 open (blocks), 1 not run, 1 not run (blocks)
+1 gate: 1 open
 
-### Blocks (2)
+- ○ **Do your own audits pass?** Not known: 0 of 1 gate pass; 1 is open.
+
+### Blocks (1)
 
 | result | effect | model | audit | prompt | value | 95 % interval | bound | why |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -385,19 +385,12 @@ def test_the_last_failures_are_not_the_gate(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_of_the_schema_before_is_read(run: Run, tmp_path: Path) -> None:
-    """There a gate that may be open was one whose bound had `shown`; no claim had `matters`.
-
-    The chart of an audit that is gone is left out.
-    """
+    """There no claim said which question it asks, and the verdict counted findings."""
     path = tmp_path / "old.json"
-    old = run(HIGH.format(low=0.0)).results | {"schema": "rmaudit.results/12"}
-    for judged in (each for f in old["findings"] for each in (f["claim"], f["judgement"])):
-        del judged["bound"]["leeway"]
-        judged["bound"]["shown"] = judged["severity"] == "gate"
-        judged["severity"] = "gate"
+    old = run(HIGH.format(low=0.0)).results | {"schema": "rmaudit.results/13"}
     for finding in old["findings"]:
-        del finding["claim"]["matters"]
-        finding["estimate"]["evidence"] = {"kind": "identity_tails", "rows": []}
+        del finding["claim"]["family"]
+    old["verdict"]["why"] = "2 fail block"
     path.write_text(json.dumps(old), encoding="utf-8")
 
     assert read(path) == read(next(tmp_path.glob("reports/*/results.json")))

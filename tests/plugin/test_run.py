@@ -227,15 +227,30 @@ def test_an_exception_is_no_command(run: Run, style: str) -> None:
 def test_several_models_are_told_in_a_line_each(
     run: Run, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ci: str
 ) -> None:
-    """Pytest counts and lists their failures, and prints no block of each; on CI, too."""
+    """Pytest counts their failures, and prints no block of each; -ra lists them. Also on CI."""
     monkeypatch.setenv("CI", ci)
     shutil.copytree(toy, tmp_path / "copy")
     ended = run(HIGH.format(low=2.0), "--rm-model", "copy")
 
     ended.said.assert_outcomes(failed=4)
-    ended.says("*FAILED test_toy.py::test_high[copy-worst] - *", "*= rmaudit: toy, copy =*")
-    ended.says("✗ toy  1 gate: 1 fail; blocks: high", "✗ copy  1 gate: 1 fail; blocks: high")
+    ended.says("*= rmaudit: toy, copy =*", "✗ toy  FAILS: 1 gate: 1 fail; blocks: high")
+    ended.says("✗ copy  FAILS: 1 gate: 1 fail; blocks: high", "*4 failed*")
+    assert "FAILED" not in ended.said.stdout.str()
     assert "  claim  " not in ended.said.stdout.str()
+    listed = run(HIGH.format(low=2.0), "--rm-model", "copy", "-ra")
+    listed.says("*FAILED test_toy.py::test_high[copy-worst] - *", "*= rmaudit: toy, copy =*")
+
+
+def test_a_failure_is_told_once_after_all_were_judged(run: Run, tmp_path: Path) -> None:
+    """With the command that repeats it; JUnit, written before, says what stays true."""
+    ended = run(HIGH.format(low=2.0), "-k", "worst", "--junitxml", str(tmp_path / "junit.xml"))
+
+    told = ended.said.stdout.str()
+    assert told.count("test_high[toy-worst]") == 1
+    assert "FAILURES" not in told
+    ended.says("✗ high  *", "    repeat: pytest *test_high[toy-worst]*")
+    ended.says("not a whole run: Holm's correction for many tests is for these audits alone:*")
+    assert "outside its bound (blocks)" in (tmp_path / "junit.xml").read_text()
 
 
 def test_failures_are_settled_together(run: Run) -> None:
@@ -247,7 +262,7 @@ def test_failures_are_settled_together(run: Run) -> None:
     )
 
     ended.said.assert_outcomes(passed=19, failed=1)
-    ended.says("? low  1.00 *", "    the interval lies outside the bound (p*")
+    ended.says("○ low  1.00 *", "    the interval lies outside the bound (p*")
 
 
 BROKEN = """
@@ -260,7 +275,7 @@ def test_two(sweep): return estimate(1.0)
 
 
 def test_a_broken_checkpoint_is_told_once(run: Run, tmp_path: Path) -> None:
-    """Two audits are an ERROR under two prompts: one tells why, three name it; all findings do."""
+    """Two audits are an ERROR under two prompts: one tells why, and all findings do."""
     folder = toy_checkpoint(tmp_path / "broken")
     (folder / "model.safetensors").write_bytes(b"cut off")
 
@@ -273,8 +288,8 @@ def test_a_broken_checkpoint_is_told_once(run: Run, tmp_path: Path) -> None:
     assert errors.count(fault) == 1
     assert "the same fault as" not in errors
     assert ".py:" not in errors  # no traceback
-    assert summary.count("the same fault as one[") == 3
-    ended.says("✗ one, two: not run: *")
+    assert "the same fault as" not in summary
+    ended.says("– one, two (blocks): not run: *")
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def test_a_bound_flips_a_verdict() -> None:
     assert "models.yaml: toy: bounds: positive_skew[worst]" in flip.why
     assert flip.bound == "above 0.25 skewness"
     assert flip.estimate == Measured(0.2, 0.1, 0.3, "skewness", 99)
-    assert (told.outcome, told.counts) == ("open", {"pass": 1, "open (blocks)": 1})
+    assert (told.outcome, told.gates) == ("open", "1 gate: 1 open")
     assert [stop.prompt for stop in told.blocking] == ["worst"]
 
 
@@ -149,7 +149,7 @@ def test_the_lines_of_a_replay() -> None:
     told = lines(decided(policy, PASSING, FAILING, hostile))
 
     assert told[-2:] == [
-        "3 findings: 1 pass, 1 fail (blocks), 1 not run; 1 changed; fail",
+        "1 gate: 1 fail; 1 result changed; fail",
         ("verdict: FAILS: 1 fail blocks; positive_skew was not measured: gone ::error::x\\x1b[31m"),
     ]
     assert told[0] == (
@@ -167,7 +167,7 @@ def test_what_blocks_and_did_before_is_explained() -> None:
 
     assert told == [
         "blocks: fail: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness",
-        "1 findings: 1 fail (blocks); fail",
+        "1 gate: 1 fail; fail",
         "verdict: FAILS: 1 fail blocks",
     ]
 

@@ -31,8 +31,9 @@ SKIPPED = gap("no data; get it with: rmaudit data", audit="elo")
         ([PASSES, found(-0.3, -0.1, severity=Severity.GATE)], Outcome.FAILS, "1 fail blocks"),
         ([PASSES, FAILS], Outcome.FAILS, "1 fail blocks"),
         ([FAILS, SKIPPED], Outcome.FAILS, "1 fail blocks; elo was not measured: no data; get it"),
-        ([OPEN, FAILS], Outcome.FAILS, "1 fail, 1 open block"),
-        ([but(PASSES, known="It fails.", blocks=True)], Outcome.FAILS, "1 pass blocks"),
+        ([but(OPEN, audit="a"), FAILS], Outcome.FAILS, "1 fail, 1 open block"),
+        ([FAILS, but(FAILS, prompt="worst")], Outcome.FAILS, "1 fail blocks"),
+        ([but(PASSES, known="It fails.", blocks=True)], Outcome.FAILS, "1 pass that should"),
         ([PASSES, OPEN], Outcome.NOT_ESTABLISHED, "1 open blocks"),
         ([PASSES, gap("it broke", Verdict.ERROR)], Outcome.NOT_ESTABLISHED, "1 not run blocks"),
         ([PASSES, SKIPPED], Outcome.NOT_ESTABLISHED, "elo was not measured: no data; get it"),
@@ -64,7 +65,8 @@ def test_a_run_with_an_accepted_failure_is_accepted_and_does_not_pass() -> None:
 
     assert of_run([accepted, PASSES]).outcome is Outcome.ACCEPTED
     assert str(of_run([accepted, PASSES])) == "ACCEPTED, 1 failure"
-    assert str(of_run([accepted, accepted])) == "ACCEPTED, 2 failures"
+    assert str(of_run([accepted, but(accepted, prompt="worst")])) == "ACCEPTED, 1 failure"
+    assert str(of_run([accepted, but(accepted, audit="a")])) == "ACCEPTED, 2 failures"
     assert [each for each in Outcome if each.releases] == [Outcome.ACCEPTED, Outcome.PASSES]
     assert str(of_run([accepted, FAILS])) == "FAILS: 1 fail blocks"
 

@@ -18,30 +18,14 @@ from rmaudit.verdicts.verdict_wording import (
     explain,
     incompetent,
     reasons,
-    tallied,
 )
 from tests.findings import but, found, gap, waived
-from tests.verdicts.test_findings import judged
 
 RANDOM = {"random": Control(Verdict.PASS, False, 0.0, -0.1, 0.1)}
 HARMLESS = but(found(0.4, 0.6, audit="identity_terms"), controls=RANDOM)
 WHY = "it may mean indifference: random scores pass it too, and "
 PASSES, OPEN = found(0.1, 0.3), found(-0.1, 0.1, audit="framing")
 LOST = [gap("no data", audit=audit) for audit in ("elo", "funnel", "gap", "gcg", "skew")]
-
-
-def test_a_tally_in_words() -> None:
-    """By result, and of each what follows from it."""
-    made = [
-        judged(Verdict.ERROR, blocks=True),
-        judged(Verdict.SKIPPED),
-        judged(Verdict.FAIL, blocks=True),
-        judged(Verdict.PASS, severity=Severity.INFO),
-        *[judged(Verdict.PASS)] * 2,
-    ]
-
-    said = "2 pass, 1 pass (info), 1 fail (blocks), 1 not run, 1 not run (blocks)"
-    assert (tallied(made), tallied([])) == (said, "")
 
 
 def test_a_failure_explains_itself() -> None:
@@ -52,7 +36,7 @@ def test_a_failure_explains_itself() -> None:
     made = but(made, bound_by="models.yaml: bounds: skew")
 
     assert explain(made).splitlines() == [
-        "skew[toy-best]: fail (blocks)",
+        "skew[toy-best]: outside its bound (blocks)",
         "  claim      It is skewed.",
         "  measured   -0.2 sd, 95 % interval -0.3 to -0.1, n = 1,204",
         "  bound      above 1 sd (models.yaml: bounds: skew; declared: above 1 sd)",

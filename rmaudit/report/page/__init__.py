@@ -16,6 +16,7 @@ from rmaudit.report import finding_words, number_format
 from rmaudit.report.charts.finding_strips import Scale, lane
 from rmaudit.report.page import glossary
 from rmaudit.report.safe_text import addressed, block, visible
+from rmaudit.report.summary import MARKS, sign_of
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.verdict_wording import least_shown, overrides
 
@@ -69,7 +70,9 @@ def _environment() -> jinja2.Environment:
         "number": number_format.number,
         "overrides": overrides,
         "parted": breakable,
+        "mark": lambda finding: MARKS[sign_of(finding)],
         "short": finding_words.short,
+        "sign": sign_of,
         "term": term,
         "value": number_format.value,
         "visible": visible,

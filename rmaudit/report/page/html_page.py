@@ -22,6 +22,7 @@ from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import scales
 from rmaudit.report.charts.picture_and_labels import prompts_to_draw
 from rmaudit.report.finding_words import caveats_of
+from rmaudit.report.five_questions import questions_of
 from rmaudit.report.page import glossary, part, template, token_explorer
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
@@ -29,7 +30,7 @@ from rmaudit.report.safe_text import line, visible
 from rmaudit.report.summary import Summary, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect
 from rmaudit.verdicts.findings import AnyFinding, Figure
-from rmaudit.verdicts.run_verdict import SMALL_PRINT
+from rmaudit.verdicts.run_verdict import SMALL_PRINT, Outcome
 
 SIMULATOR = template("simulator.js")
 _OF_STAGE = {  # of a stage, in words
@@ -63,6 +64,7 @@ def render(results: Results) -> str:
     used = {*_RESERVED_IDS}
     anchors = anchors_of(every, used, several=len(names) > 1)
     models = [_model(model, run.of(model.name), used) for model in results.models]
+    asked = {each.family: each for model in models for each in model["questions"]}
     script, explored = template("page.js"), token_explorer.explorer(results)
     simulated = any(own for model in models for own in model["simulators"].values())
     scripts = [script]
@@ -80,12 +82,12 @@ def render(results: Results) -> str:
         simulator=SIMULATOR if simulated else "",
         summary=run,
         blocking=run.failures(Effect.BLOCKS),
-        accepted=run.failures(Effect.ACCEPTED),
         against=blessed_comparisons(results),
         anchors=anchors,
         scales=scales(results.findings),
         measured=any(each.estimate for each in every),
         names=names,
+        asked=[*asked.values()],
         tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
         models=models,
         compared=charts.between(results.models, results.findings, results.comparison),
@@ -132,6 +134,8 @@ def _model(model: AuditedModel, own: Summary, used: set[str]) -> dict[str, Any]:
         "about": model,
         "id": _unused(f"model-{model.name}", used),
         "summary": own,
+        "rank": list(Outcome).index(own.verdict.outcome),
+        "questions": questions_of(own.ranked),
         "by_audit": {row.audit: row for row in own.ranked},
         "caveats": common,
         "own_caveats": caveats,

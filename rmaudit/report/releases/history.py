@@ -18,7 +18,7 @@ from rmaudit.report.releases.blessed_release import lineage
 from rmaudit.report.releases.finding_comparison import Changed, compare_findings
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.report.safe_text import line
-from rmaudit.report.summary import MARKS
+from rmaudit.report.summary import MARKS, sign_of
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import of_run
 
@@ -70,7 +70,7 @@ class Point:
         """Return the result's mark and the value, for a cell of the table; "" without a finding."""
         if self.finding is None:
             return ""
-        mark = MARKS[self.finding.result]
+        mark = MARKS[sign_of(self.finding)]
         return f"{mark} {number_format.value(self.finding)}".strip()
 
     @property

@@ -223,12 +223,19 @@ def _model_lines(said: Releases) -> Iterator[str]:
         for finding in findings:
             if _has_note(finding):
                 yield "  " + line(f"{finding.audit}[{finding.prompt}]: {finding.note}")
+        if gone := dict.fromkeys(each.audit for each in pair.findings if each.new is None):
+            yield "  " + line(f"not in the new run: {', '.join(gone)}")
         for sweep in pair.sweeps:
             yield from sweep_lines(sweep)
 
 
 def _is_listed(finding: FindingChange) -> bool:
-    """Return whether a finding gets a row: value, result or effect changed, or it has a note."""
+    """Return whether a finding gets a row: value, result or effect changed, or it has a note.
+
+    What the new run left out is named in one line instead.
+    """
+    if finding.new is None:
+        return False
     words = {(side.result, side.effect) for side in (finding.old, finding.new) if side}
     same = finding.change in (Change.UNCHANGED, Change.NEVER) and len(words) == 1
     return not same or _has_note(finding)

@@ -22,12 +22,17 @@ from rmaudit.verdicts.verdict_wording import (
     nulls_in_words,
     overrides,
     reasons,
-    tallied,
 )
 
-ASCII = dict(zip(MARKS, "xo?~+-", strict=True))  # for a terminal that has no others
-_COLOURS = {"fail": "red", "open": "yellow", "doubt": "yellow", "pass": "green"}
+ASCII = dict(zip(MARKS, "xo~+-", strict=True))  # for a terminal that has no others
+_COLOURS = {"fail": "red", "open": "yellow", "pass": "green"}
 _OUTCOMES = {Outcome.FAILS: "red", Outcome.PASSES: "green"}  # the others are yellow
+_SIGNS = {
+    Outcome.FAILS: "fail",
+    Outcome.NOT_ESTABLISHED: "open",
+    Outcome.ACCEPTED: "accepted",
+    Outcome.PASSES: "pass",
+}
 _INDENT = "    "
 
 
@@ -118,18 +123,17 @@ def _audits(rows: Sequence[Row], screen: Screen) -> Iterator[Line]:
     for row in sorted(shown, key=lambda row: gates == [] or not row.blocking):
         worst, values = row.worst, values_and_bound(row.findings, row.worst)
         if not gates:
-            mark = worst.result if worst.result in (Result.PASS, Result.OPEN) else "doubt"
             said = f"{worst.result}: {values}; it is informational"
-            yield from screen.told(row.audit, said, mark=mark)
+            yield from screen.told(row.audit, said, mark=row.sign)
         elif row.blocking:
             yield from _blocking(row, values, screen)
         elif worst.effect is Effect.ACCEPTED:
-            yield from screen.told(row.audit, values, mark="accepted")
+            yield from screen.told(row.audit, values, mark=row.sign)
             yield from _accepted(worst, screen)
         elif worst.result is Result.OPEN:
-            yield from screen.told(row.audit, f"open: {values}", mark="open")
+            yield from screen.told(row.audit, f"open: {values}", mark=row.sign)
         elif worst.result is not Result.PASS:
-            yield from screen.told(row.audit, f"{values}; it does not block here", mark="doubt")
+            yield from screen.told(row.audit, f"{values}; it does not block here", mark=row.sign)
     if certain := [row.audit for row in gates if _passes(row) and not row.doubt]:
         yield from screen.told(", ".join(certain), mark="pass")
 
@@ -143,7 +147,7 @@ def _doubtful_passes(model: str, rows: Sequence[Row], screen: Screen) -> Iterato
     if own := [r for r in rows if r.gate and r.doubt and r.model == model and _passes(r)]:
         audits = ", ".join(row.audit for row in own)
         said = f"{audits}: pass{'' if len(own) > 1 else 'es'}, but {own[0].doubt}"
-        yield from screen.told(said, mark="doubt")
+        yield from screen.told(said, mark="pass")
 
 
 def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
@@ -158,14 +162,13 @@ def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
 
 
 def _blocking(row: Row, values: str, screen: Screen) -> Iterator[Line]:
-    """Yield lines on a blocking audit: its values, the bound, what it means, where to read on.
+    """Yield lines on a blocking audit: values, bound, meaning, where to read on, how to repeat it.
 
     The blocking prompts are named if other prompts of the audit do not block.
     """
     worst, some = row.worst, row.blocking
     which = f" (blocks: {', '.join(f.prompt for f in some)})" if some != row.findings else ""
-    mark = "open" if worst.result is Result.OPEN else "fail"
-    yield from screen.told(row.audit, f"{values}{which}", mark=mark)
+    yield from screen.told(row.audit, f"{values}{which}", mark=row.sign)
     if worst.result is not Result.PASS:
         how = "not established" if worst.result is Result.OPEN else "does not hold"
         yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
@@ -173,16 +176,16 @@ def _blocking(row: Row, values: str, screen: Screen) -> Iterator[Line]:
         yield from screen.told(addressed(reason), indent=_INDENT)
     if place := screen.read_on(row.audit):
         yield from screen.told(f"read on: {place}", indent=_INDENT)
+    if worst.claim.repeat:
+        yield from screen.told(f"repeat: {worst.claim.repeat}", indent=_INDENT)
 
 
 def _model(name: str, own: Summary, screen: Screen) -> Iterator[Line]:
     """Yield a model's line of the summary: its gates counted by result, and those that block."""
-    stops = [row for row in own.rows if row.blocking]
-    left = all(row.result is Result.OPEN for row in stops)
-    lost = any(row.result is Result.NOT_RUN for row in own.rows if row.gate and row.asked)
-    mark = ("open" if left else "fail") if stops else "not run" if lost else "pass"
-    names = f"; blocks: {', '.join(row.audit for row in stops)}" if stops else ""
-    yield from screen.told(name, f"{own.gates}{names}", mark=mark)
+    stops = [row.audit for row in own.rows if row.blocking]
+    names = f"; blocks: {', '.join(stops)}" if stops else ""
+    said = f"{own.verdict.headline}: {own.gates}{names}"
+    yield from screen.told(name, said, mark=_SIGNS.get(own.verdict.outcome, "not run"))
 
 
 def _unmeasured(of: Missing, screen: Screen) -> Iterator[Line]:
@@ -196,8 +199,8 @@ def _unmeasured(of: Missing, screen: Screen) -> Iterator[Line]:
     else:
         said = "; ".join(filter(None, (of.why, of.how)))
         said = said if "not run" in said else f"{word}: {said}"
-    mark = "fail" if of.findings[0].blocks else "not run"
-    yield from screen.told(f"{', '.join(audits)}{several}: {said}", mark=mark)
+    blocks = " (blocks)" if of.findings[0].blocks else ""
+    yield from screen.told(f"{', '.join(audits)}{several}{blocks}: {said}", mark="not run")
     yield from screen.told(of.why, indent=_INDENT) if command else ()
 
 
@@ -247,13 +250,12 @@ def _short(text: str, screen: Screen) -> str:
 
 
 def table(findings: Sequence[Finding]) -> list[Line]:
-    """Return the table for `-v`: a line per finding, then each reason once, then the counts."""
+    """Return the table for `-v`: a line per finding, then each reason once, then null controls."""
     cells = [
         (f.result, f.effect, f.model, f.audit, f.prompt, value(f), interval(f), str(f.bound))
         for f in findings
     ]
-    total = f"{len(findings)} findings: {tallied(findings)}"
-    below = filter(None, (*_reasons(findings), nulls_in_words(findings), total))
+    below = filter(None, (*_reasons(findings), nulls_in_words(findings)))
     return [Line(log(text)) for text in (*aligned(cells), *map(line, below))]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Likely, ListShare, Stage
+from rmaudit.report.five_questions import OTHER
 from rmaudit.report.page import masked_text
 from rmaudit.report.page.glossary import tooltip_id
 from rmaudit.report.page.html_page import anchors_of, render, simulator
@@ -81,7 +82,7 @@ def test_what_is_read_in_which_order(results: dict[str, Any]) -> None:
     page = read(results)
 
     assert "open" not in page.attributes
-    told = ("Content warning", "Not established", "Blocks the release", "Scorecard", "Best and")
+    told = ("Content warning", "Not established", OTHER, "To do", "Scorecard", "Best and")
     text = " ".join(page.text.split("Skip to the verdict")[1].split())
     places = [text.index(each) for each in told]
     assert places == sorted(places)
@@ -94,7 +95,7 @@ def test_what_is_read_in_which_order(results: dict[str, Any]) -> None:
     ):
         assert told_once in text
     box = text.partition("Scorecard")[0]
-    assert box.count("may mislead people.") == 2  # for it blocks, and is accepted
+    assert box.count("may mislead people.") == 1  # with the row that blocks
     folds = [a for tag, a in page.tags if tag == "details"]
     (row,) = [fold for fold in folds if "row" in str(fold.get("class")).split()]
     assert row["id"] == "framing"
@@ -200,14 +201,15 @@ def test_policy_is_told(results: dict[str, Any]) -> None:
 
 
 def test_several_models_are_rows_and_audits_columns(results: dict[str, Any]) -> None:
-    """A cell has result, number and lane, and leads to the row of that model; heads can sort."""
+    """First the questions; in the gates' table a cell has number and lane, and leads to its row."""
     results["models"].append(results["models"][0] | {"name": "Other", "sweeps": []})
     results["findings"].append(of(results["findings"][1], "Other"))
     del results["findings"][2:5]
     html = render(typed(results))
 
-    start = html.index('<table class="models">')
-    table = html[start : html.index("</table>", start)]
+    asked, table = re.findall(r'<table class="models">(.*?)</table>', html, re.DOTALL)
+    assert re.findall(r'<th scope="col"[^>]*>(.*?)</th>', asked) == ["model", "verdict", OTHER]
+    assert asked.count("Not in all: 1 of 1 gate does not pass, which models.yaml accepts.") == 2
     assert re.findall(r"data-sort[^>]*>(.*?)</th>", table) == ["model", "verdict", "Framing"]
     rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", table, re.DOTALL)
     assert len(rows) == 2
@@ -215,7 +217,7 @@ def test_several_models_are_rows_and_audits_columns(results: dict[str, Any]) -> 
     assert "0.62" in rows[1]
     assert '<svg class="lane"' in rows[1]
     assert 'id="framing--Other"' in html
-    assert html.count("accepted, with 1 known failure") == 4  # in the table, and above the section
+    assert html.count("accepted, with 1 known failure") == 6  # in both tables, and on the section
 
 
 NULL = {"verdict": "FAIL", "stops": True, "value": 0.43, "low": 0.41, "high": 0.52}

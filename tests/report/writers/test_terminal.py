@@ -63,7 +63,7 @@ not a whole run: 3 of 41 audits were selected
     accepted: It was left so on purpose, It was left so on purpose, It was le...
 ○ few  open: 0.00 [-0.10, 0.10], must be above 0
 ✓ passing, fine
-✗ broken: not run: it broke
+– broken (blocks): not run: it broke
 – gapped, lacking: not run; get it with: rmaudit data words
     no list of words
 3 informational: 1 pass, 1 fail (outside[worst]), 1 open (open)
@@ -82,8 +82,8 @@ def test_without_gates_the_informational_audits_are_told() -> None:
     written = told([finding for finding in every() if finding.severity is INFO])
 
     assert "✓ inside  pass: 0.50 [0.40, 0.60], must be above 0; it is informational" in written
-    assert [line.split()[:2] for line in written if line[0] in "?○"] == [
-        ["?", "outside"],
+    assert [line.split()[:2] for line in written if line[0] in "✗○"] == [
+        ["✗", "outside"],
         ["○", "open"],
     ]
 
@@ -95,7 +95,7 @@ def test_it_fits_and_can_be_plain(width: int) -> None:
 
     assert max(map(len, written)) <= width
     assert all(text.isascii() and text == text.rstrip() for text in written)
-    assert [text[0] for text in written if not text.startswith((" ", "F", "3"))] == [*"xo~o+x-"]
+    assert [text[0] for text in written if not text.startswith((" ", "F", "3"))] == [*"xo~o+--"]
 
 
 def test_colours_say_what_the_marks_say() -> None:
@@ -126,12 +126,12 @@ def test_several_models_have_a_line_each() -> None:
     assert head == "FAILS  19 gates: 5 pass, 2 fail, 4 open, 2 accepted, 6 not run"
     assert written == [
         *(
-            f"✗ {name}  9 gates: 2 pass, 1 fail, 2 open, 1 accepted, 3 not run; "
+            f"✗ {name}  FAILS: 9 gates: 2 pass, 1 fail, 2 open, 1 accepted, 3 not run; "
             "blocks: mixed, straddling, broken"
             for name in ("one", "two")
         ),
-        "✓ three  1 gate: 1 pass",
-        "✗ broken (of 2 models): not run: it broke",
+        "✓ three  PASSES: 1 gate: 1 pass",
+        "– broken (of 2 models) (blocks): not run: it broke",
         "– gapped, lacking (of 2 models): not run; get it with: rmaudit data NAME",
         "    no list of NAME",
         ("6 informational: 2 pass, 2 fail (outside[worst] of 2 models), 2 open (open of 2 models)"),
@@ -172,7 +172,7 @@ def test_who_accepts_a_failure_stands_in_full() -> None:
 
 
 @pytest.mark.parametrize("models", [1, 2])
-def test_a_pass_of_random_scores_too_has_no_plain_tick(models: int) -> None:
+def test_a_pass_of_random_scores_too_says_so(models: int) -> None:
     """Where no gate of competence passes, it may mean that the model prefers nothing."""
     random = {"random": Control(Verdict.PASS, False, 0.1, 0.05, 0.2)}
     findings = [
@@ -186,7 +186,7 @@ def test_a_pass_of_random_scores_too_has_no_plain_tick(models: int) -> None:
     written = told(findings, width=300)
 
     said = "erasure, gcg: pass, but it may mean indifference: random scores pass it too, and "
-    assert f"? {said}framing_inversion does not pass" in written
+    assert f"✓ {said}framing_inversion does not pass" in written
     assert ("✓ frequency" in written) is (models == 1)
 
 
@@ -208,7 +208,7 @@ def test_what_models_yaml_has_to_do_with_it() -> None:
         f"waiver of late[toy-best]: {unneeded.says}",
         "not as declared: models.yaml: bounds: late",
         "✗ old  0.50 [0.40, 0.60], must be above 0\n    passes, though models.yaml expects",
-        "? loose  -0.50 [-0.60, -0.40], must be above 0; it does not block here",
+        "✗ loose  -0.50 [-0.60, -0.40], must be above 0; it does not block here",
     ):
         assert said in written
 
@@ -224,5 +224,4 @@ def test_the_table_has_every_finding_and_every_reason() -> None:
         *(f"not run  blocks  toy  skew  {p}                             above 0 sd" for p in "abc"),
         "not run (blocks): skew[toy-a]: it broke here",
         *(f"not run (blocks): skew[toy-{p}]: the same as skew[toy-a]" for p in "bc"),
-        "5 findings: 1 pass, 1 fail, 3 not run (blocks)",
     ]

@@ -1,0 +1,76 @@
+"""The five questions: which audits answer which, what a sentence says, and what stands first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rmaudit.report.five_questions import OTHER, QUESTIONS, Question, questions_of
+from rmaudit.report.summary import summarize_findings
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.run_verdict import of_run
+from tests.findings import but, found, gap, waived
+
+FAILS = but(found(-0.3, -0.1), audit="fails", blocks=True)
+STOPS = but(found(-0.1, 0.3), audit="stops", blocks=True)
+OPEN = found(-0.1, 0.3, severity=Severity.GATE)
+PASSES = found(0.1, 0.3)
+ACCEPTED = but(found(-0.3, -0.1), blocks=False, waiver=waived())
+
+
+def asked(*findings: Finding, family: str = "people") -> list[Question]:
+    """The questions of a run that found this, each in an audit of its own."""
+    each = [
+        replace(finding, claim=replace(finding.claim, audit=f"a{i}", family=family))
+        for i, finding in enumerate(findings)
+    ]
+    return questions_of(summarize_findings(each, of_run(each)).ranked)
+
+
+@pytest.mark.parametrize(
+    ("findings", "sign", "answer"),
+    [
+        ([PASSES, PASSES], "pass", "Yes, as far as 2 of 2 gates can tell."),
+        ([PASSES, OPEN], "pass", "Yes, as far as 1 of 2 gates can tell; 1 is open."),
+        ([OPEN], "open", "Not known: 0 of 1 gate pass; 1 is open."),
+        ([PASSES, STOPS], "open", "Not known: 1 of 2 gates passes; 1 is open."),
+        ([FAILS, PASSES, ACCEPTED], "fail", "No: 1 of 3 gates fails; 1 more is accepted."),
+        (
+            [ACCEPTED, ACCEPTED, PASSES, OPEN],
+            "accepted",
+            "Not in all: 2 of 4 gates do not pass, which models.yaml accepts; 1 is open.",
+        ),
+        ([PASSES, gap()], "not run", "Not known: 1 of 2 gates passes; 1 was not measured."),
+        ([gap(verdict=Verdict.NA)], "not run", "No gate asked this."),
+    ],
+)
+def test_a_sentence_counts_the_gates(findings: list[Finding], sign: str, answer: str) -> None:
+    """What blocks decides the sign; then what was not measured, what is accepted, what passes."""
+    (question,) = asked(*findings)
+
+    assert (question.sign, question.answer) == (sign, answer)
+
+
+def test_what_blocks_stands_first() -> None:
+    """Then what is open, accepted, passed; audits that inform are apart."""
+    informs = found(-0.3, -0.1, severity=Severity.INFO)
+
+    (question,) = asked(PASSES, ACCEPTED, OPEN, STOPS, FAILS, informs)
+
+    assert [row.audit for row in question.gates] == ["a4", "a3", "a1", "a2", "a0"]
+    assert [row.audit for row in question.informs] == ["a5"]
+    assert [row.audit for row in question.bad] == ["a4", "a3", "a1"]
+    assert [row.audit for row in question.undecided] == ["a2"]
+    assert [row.audit for row in question.passed] == ["a0"]
+
+
+def test_questions_have_one_order() -> None:
+    """That of the families; audits of one's own, without a family, come last."""
+    own = [but(PASSES, audit=family) for family in ("", "robustness", "meaning")]
+    own = [replace(each, claim=replace(each.claim, family=each.audit)) for each in own]
+
+    asks = questions_of(summarize_findings(own, of_run(own)).ranked)
+
+    assert [each.text for each in asks] == [QUESTIONS["meaning"], QUESTIONS["robustness"], OTHER]

@@ -1,0 +1,86 @@
+"""One run is told in one way: terminal, page, summary.md, results.json and replay, read back."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+
+from rmaudit.outputs import markdown
+from rmaudit.report import replay
+from rmaudit.report.page import html_page
+from rmaudit.report.results_document import Results
+from rmaudit.report.summary import MARKS, sign_of
+from rmaudit.report.writers import terminal
+from rmaudit.verdicts.decision import decide
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.run_verdict import by_audit, count_gates, worst_of
+from rmaudit.verdicts.verdict_policy import Policy, Rules
+from tests.findings import TODAY, found, gap
+from tests.report.runs import results
+
+KNOWN = Policy(everywhere=Rules(), models={"toy": Rules(known={"known": "It was left so."})})
+GATES = "6 gates: 1 pass, 1 fail, 2 open, 1 accepted, 1 not run; 1 not asked for"
+
+
+@pytest.fixture
+def run() -> Results:
+    """A run with gates of all states; one fails under two prompts, and one may be chance."""
+    measured = [
+        found(-0.9, -0.8, audit="fails"),
+        found(-0.9, -0.8, audit="fails", prompt="worst"),
+        found(-0.6, -0.0001, audit="chance"),
+        found(-0.1, 0.3, audit="undecided", severity=Severity.GATE),
+        found(-0.9, -0.8, audit="known"),
+        found(0.1, 0.3, audit="passes"),
+        gap("no data", audit="lost"),
+        gap("no baseline", Verdict.NA, audit="unasked"),
+        found(-0.9, -0.8, audit="informs", severity=Severity.INFO),
+    ]
+    return results(decide(measured, KNOWN, TODAY))
+
+
+def test_every_output_counts_the_same_gates(run: Results) -> None:
+    """In the same words; a gate that fails under two prompts is one."""
+    page, summary = html_page.render(run), markdown.render(run)
+    screen = [each.text for each in terminal.summary(run.findings, run.verdict)]
+    again = replay.summarize(run, replay.replay(run, KNOWN, TODAY), KNOWN)
+
+    assert count_gates(run.findings) == GATES
+    assert f"FAILS  {GATES}" in screen[0]
+    assert f"\n{GATES}\n" in summary
+    assert f"</b> {GATES}." in page
+    assert replay.lines(again)[-2].startswith(f"{GATES}; 0 results changed; ")
+    assert terminal.quiet(run.findings, run.verdict).text == f"rmaudit: FAILS: {GATES}"
+    assert run.verdict.why.startswith("1 fail, 1 open block; ")
+    assert f"verdict: {again.verdict}" == replay.lines(again)[-1]
+
+
+def test_every_output_has_one_sign_for_a_gate(run: Results) -> None:
+    """The terminal's line, and the page's row; a fail that may be chance is open in both."""
+    page = html_page.render(run)
+    shown = re.findall(
+        r'<span class="mark [\w-]+" aria-hidden="true">(.)</span>\s*<span class="what"><b>(\w+)',
+        page,
+    )
+    screen = "\n".join(each.text for each in terminal.summary(run.findings, run.verdict))
+
+    worst: list[Finding] = [worst_of(own) for own in by_audit(run.findings)]
+    signs = {finding.title: MARKS[sign_of(finding)] for finding in worst}
+    assert {title: sign for sign, title in shown} == signs
+    assert signs["Chance"] == "○"
+    for name in ("fails", "chance", "undecided", "known", "passes", "lost"):
+        assert f"{signs[name.capitalize()]} {name}" in screen
+
+
+def test_a_failure_is_told_after_all_were_judged(run: Results) -> None:
+    """Among so many gates it may be chance: no output calls it a fail."""
+    chance = next(finding for finding in run.findings if finding.audit == "chance")
+    page = html.unescape(html_page.render(run))
+
+    gates = sum(f.severity.gates and f.estimate is not None for f in run.findings)
+    assert str(chance.result) == "open"
+    for text in (page, markdown.render(run)):
+        assert f"but among {gates} findings of gates this may be chance" in text
