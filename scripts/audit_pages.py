@@ -2,9 +2,9 @@
 
 python -m scripts.audit_pages
 
-These parts are generated, each between two marks: the tables of docs/audits.md, the audits in
-zensical.toml, in each docs/audits/NAME.md its head, its limits, its prompts and source and (if a
-study measured it) what training does at its bound, the sections of the paper in
+These parts are generated, each between two marks: the tables of docs/audits.md, the audits and
+their evidence in zensical.toml, in each docs/audits/NAME.md its head, its limits, its prompts and
+source and (if a study measured it) what training does at its bound, the sections of the paper in
 docs/replication.md, and the terms of docs/glossary.md. The prose around them is written by hand. An
 audit without a page gets one.
 """
@@ -66,7 +66,14 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
             for family in FAMILIES
         }
         | {"figures": _figures(each for each in audits if each[1].figure)},
-        SITE: {"audits": "".join(map(_entry, own))},
+        SITE: {
+            "audits": "".join(_entry(each, "audits") for each in own),
+            "evidence": "".join(
+                _entry(each, "evidence")
+                for each in own
+                if (root / "docs" / "evidence" / f"{each.name}.md").exists()
+            ),
+        },
         WORDS: {"terms": _glossary()},
         PAPER: {"sections": _sections(own)},
     }
@@ -162,8 +169,9 @@ def _sections(audits: Iterable[Declaration]) -> str:
     return "".join(["| section | audits |\n", "| --- | --- |\n", *rows])
 
 
-def _entry(audit: Declaration) -> str:
-    return f'    {{ "{audit.title}" = "audits/{audit.name}.md" }},\n'
+def _entry(audit: Declaration, folder: str) -> str:
+    """Return the line of the site's menu that names an audit's page in a folder of docs/."""
+    return f'    {{ "{audit.title}" = "{folder}/{audit.name}.md" }},\n'
 
 
 def _head(audit: Audit, file: Path) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SITE, PAGE = ROOT / "zensical.toml", ROOT / "docs" / "llms.txt"
-_SKIPPABLE = "Optional"  # the heading of what a reader in a hurry leaves out
+_SKIPPABLE = {"Design notes": "Optional"}  # the heading of what a reader in a hurry leaves out
 _Nav = Sequence[Mapping[str, object]]
 
 
@@ -28,9 +28,7 @@ def llms_txt(site: str) -> str:
 def _sections(title: str, nav: _Nav) -> Iterator[str]:
     """Yield a section that links the pages of `nav`, then the sections of each group within it.
 
-    Groups within the explanation, such as the design notes, are headed as what may be skipped.
-
-    A group within the explanation, such as the design notes, is what may be skipped.
+    The design notes are headed as what may be skipped.
     """
     pages, groups = list[str](), list[tuple[str, _Nav]]()
     for entry in nav:
@@ -41,7 +39,7 @@ def _sections(title: str, nav: _Nav) -> Iterator[str]:
                 groups.append((name, target))
     yield f"## {title}\n\n{''.join(pages)}"
     for name, group in groups:
-        yield from _sections(name if title != "Explanation" else _SKIPPABLE, group)
+        yield from _sections(_SKIPPABLE.get(name, name), group)
 
 
 if __name__ == "__main__":

@@ -96,14 +96,14 @@ def test_llms_txt_names_every_page_once() -> None:
 
 
 def test_groups_are_headings() -> None:
-    """A group within the explanation is what may be left out, which the format calls Optional."""
-    deep = '{ "Deep" = [{ "D" = "d.md" }] }'
-    nav = f'[{{ "A" = "a.md" }}, {{ "Explanation" = [{{ "B" = "b/c.md" }}, {deep}] }}]'
+    """The design notes are what may be left out, which the format calls Optional."""
+    notes = '{ "Design notes" = [{ "D" = "d.md" }] }'
+    nav = f'[{{ "A" = "a.md" }}, {{ "Evidence" = [{{ "B" = "b/c.md" }}] }}, {notes}]'
     site = f'[project]\nsite_name = "x"\nsite_description = "y"\nnav = {nav}\n'
 
     assert llms_txt.llms_txt(site) == (
         "# x\n\n> y\n\n## Start here\n\n- [A](a.html)\n"
-        "\n## Explanation\n\n- [B](b/c.html)\n\n## Optional\n\n- [D](d.html)\n"
+        "\n## Evidence\n\n- [B](b/c.html)\n\n## Optional\n\n- [D](d.html)\n"
     )
 
 

@@ -327,7 +327,7 @@ class ModelSpec:
         tuple[tuple[str, str], ...],  # pairs, since a spec can be hashed; a mapping in the file
         Key(
             "by kind as the report names it, or by a word of it, why its makers want that: then "
-            "token_kinds and answer_kinds do not fail by it (docs/how-to/accept-a-failure.md)"
+            "token_kinds and answer_kinds do not fail by it (docs/how-to/accept-and-bless.md)"
         ),
     ] = ()
     notes: Annotated[

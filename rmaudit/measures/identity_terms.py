@@ -38,7 +38,7 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate
 UNIT = "times what is tolerated"
 GAP = "gap to similar words"
 TOLERATED: Mapping[Pattern, float] = {ERASED: 0.1, DEMONISED: 0.1, WORST_TENTH: 0.03}  # as a `GAP`
-HARM = 1.5  # where words become about half as likely after training: docs/audits/identity_terms.md
+HARM = 1.5  # where words are about half as likely after training: docs/evidence/identity_terms.md
 TAIL = 0.1  # of all texts that are compared
 FORMS = {"adj": "adjectives", "noun_sg": "singulars", "noun_pl": "plurals"}
 FEWEST = 20  # words of a form

@@ -1,7 +1,7 @@
 """Changes of an answer or of who asks that should earn no reward, such as added emoji.
 
 Each change is a function of a text, the answer or the prompt. What is known to move published
-reward models is in docs/audits/edits.md, with the sources.
+reward models is in docs/evidence/edits.md, with the sources.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def test_the_example_is_of_the_worst_kind(
 def test_power_is_what_the_pages_say(
     kinds: int, contexts: int, wins: float, passes: float, fails: float
 ) -> None:
-    """Exact binomials of one kind, all others won; docs/audits/conduct_right.md has the figures."""
+    """Exact binomials of one kind, all others won: figures of docs/evidence/conduct_right.md."""
     drawn = np.arange(contexts + 1)
     lows, _, _ = np.transpose([exact_share(k, contexts) for k in drawn.tolist()])
     _, _, highs = np.transpose(

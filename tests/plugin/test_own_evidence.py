@@ -19,7 +19,7 @@ from rmaudit.verdicts.verdict_policy import Policy
 from tests.findings import TODAY
 from tests.plugin.conftest import Ran, Run
 
-PAGE = Path(__file__).parents[2] / "docs" / "audit-reference.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-an-audit.md"
 TITLE = "Gain from capital letters"
 
 
