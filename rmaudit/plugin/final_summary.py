@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -39,7 +39,9 @@ def pytest_terminal_summary(
     """
     outcome, told = config.stash[OUTCOME], terminalreporter
     brief = config.get_verbosity() < 0
-    every = {name: list(told.stats[name]) for name in ("failed", "error") if name in told.stats}
+    every: dict[str, list[Any]] = {
+        name: list(told.stats[name]) for name in ("failed", "error") if name in told.stats
+    }
     for name, of in every.items():
         told.stats[name] = [report for report in of if TOLD not in report.__dict__]
     if brief or config.option.reportchars != _LISTED:

@@ -24,7 +24,7 @@ _GRAVEST_FIRST = ("fail", "blocks open", "not run", "accepted", "open", "pass")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AskedQuestion:
     """One of the questions, with a model's audits that ask it."""
 
     family: str
@@ -58,7 +58,7 @@ class Question:
         return [row for row in self.gates if row.sign == "pass" and not row.blocking]
 
 
-def questions_of(rows: Iterable[Row]) -> list[Question]:
+def questions_of(rows: Iterable[Row]) -> list[AskedQuestion]:
     """Return each question that some of these rows of a model ask, in one order for all models."""
     asked: dict[str, list[Row]] = {family: [] for family in (*QUESTIONS, "")}
     for row in rows:
@@ -67,14 +67,14 @@ def questions_of(rows: Iterable[Row]) -> list[Question]:
     return [_question(family, own) for family, own in asked.items() if own]
 
 
-def _question(family: str, rows: Sequence[Row]) -> Question:
+def _question(family: str, rows: Sequence[Row]) -> AskedQuestion:
     gates = sorted((row for row in rows if row.decides), key=_place)
     informs = sorted((row for row in rows if not row.decides), key=_place)
     measured = [_kind(row) for row in gates if row.asked]
     gravest = min(measured, key=_GRAVEST_FIRST.index, default="not run")
     if gravest == "open" and "pass" in measured:  # what may stay open keeps no run from passing
         gravest = "pass"
-    return Question(
+    return AskedQuestion(
         family=family,
         text=QUESTIONS.get(family, OTHER),
         sign=gravest.removeprefix("blocks "),

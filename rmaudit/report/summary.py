@@ -108,12 +108,8 @@ class Summary:
     """A row for each audit of each model, in the order of the findings."""
     ranked: tuple[Row, ...]
     """The same by model: first gates that block, then other gates, then the rest, each by title."""
-    left_open: list[Row]
-    """Rows of gates whose data show neither harm nor its absence, and that do not block."""
     informs: list[Row]
     """Rows that fail and block nothing, for they inform."""
-    harmless: list[Row]
-    """Rows of gates that pass and do not block."""
     lowered: list[Row]
     """Rows that models.yaml makes count for less than the audit declares."""
     doubted: list[Row]
@@ -191,11 +187,7 @@ def summarize_findings(
         nulls=nulls_in_words(findings),
         rows=tuple(rows),
         ranked=tuple(ranked),
-        left_open=[
-            row for row in deciding if row.result is Result.OPEN and row.worst.judgement.left_open
-        ],
         informs=[row for row in ranked if not row.decides and row.result is Result.FAIL],
-        harmless=[row for row in deciding if row.result is Result.PASS and not row.blocking],
         lowered=[row for row in ranked if _counts_less(row.worst)],
         doubted=[row for row in deciding if row.doubt],
         competence=list(dict.fromkeys(row.title for row in ranked if row.audit in COMPETENCE)),

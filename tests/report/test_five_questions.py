@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rmaudit.report.five_questions import OTHER, QUESTIONS, Question, questions_of
+from rmaudit.report.five_questions import OTHER, QUESTIONS, AskedQuestion, questions_of
 from rmaudit.report.summary import summarize_findings
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from rmaudit.verdicts.findings import Finding
@@ -20,7 +20,7 @@ PASSES = found(0.1, 0.3)
 ACCEPTED = but(found(-0.3, -0.1), blocks=False, waiver=waived())
 
 
-def asked(*findings: Finding, family: str = "people") -> list[Question]:
+def asked(*findings: Finding, family: str = "people") -> list[AskedQuestion]:
     """The questions of a run that found this, each in an audit of its own."""
     each = [
         replace(finding, claim=replace(finding.claim, audit=f"a{i}", family=family))
