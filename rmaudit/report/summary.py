@@ -5,9 +5,10 @@ What is said of a single finding is in `finding_words` and in `verdicts.verdict_
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rmaudit.models.recorded_model import CAVEAT
 from rmaudit.report.finding_words import Missing, missing, not_asked
 from rmaudit.report.number_format import clearest, distance_beyond
 from rmaudit.report.results_document import Results
@@ -45,6 +46,8 @@ _OUTCOMES = {
     Outcome.ACCEPTED: ("~", "Accepted"),
     Outcome.PASSES: ("✓", "Passes"),
 }
+_RECORDED = "These are published scores of others' models, which say nothing about a release"
+_NO_MORE = "published scores are too few for these"
 _GRAVEST_FIRST = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
 
 
@@ -96,6 +99,8 @@ class Summary:
     mark: str
     words: str
     """The verdict in words, such as `Accepted, with 2 known failures`."""
+    recorded: bool
+    """Whether it is all of published scores: then nothing is said about a release."""
     advice: str
     """What follows for a release; it calls audits by their names."""
     means: str
@@ -171,6 +176,11 @@ def summarize_findings(
     names = dict.fromkeys(row.model for row in rows) if models is None else models
     ranked = [row for name in names for row in ordered if row.model == name]
     deciding = [row for row in ranked if row.decides]
+    lost = [f for f in findings if not not_asked(f)]
+    required = [f for row in deciding for f in row.findings if not f.blocks]
+    recorded, reasons = _of_records(findings), missing
+    if recorded:
+        reasons = _one_reason
     mark, words = _OUTCOMES[verdict.outcome]
     if verdict.outcome is Outcome.ACCEPTED:
         words += f", with {verdict.accepted} known failure{'s' * (verdict.accepted != 1)}"
@@ -181,8 +191,9 @@ def summarize_findings(
         gaps=tuple(gaps),
         mark=mark,
         words=words,
-        advice=advice(verdict.outcome, findings),
-        means=advice(verdict.outcome, findings, lambda finding: finding.title),
+        recorded=recorded,
+        advice=_RECORDED if recorded else advice(verdict.outcome, findings),
+        means=_RECORDED if recorded else advice(verdict.outcome, findings, _title),
         gates=count_gates(findings),
         nulls=nulls_in_words(findings),
         rows=tuple(rows),
@@ -191,10 +202,27 @@ def summarize_findings(
         lowered=[row for row in ranked if _counts_less(row.worst)],
         doubted=[row for row in deciding if row.doubt],
         competence=list(dict.fromkeys(row.title for row in ranked if row.audit in COMPETENCE)),
-        missing=missing(f for f in findings if not not_asked(f)),
-        required=missing(f for row in deciding for f in row.findings if not f.blocks),
+        missing=reasons(lost),
+        required=reasons(required),
         incompetent=failed,
     )
+
+
+def _title(finding: Finding) -> str:
+    return finding.title
+
+
+def _of_records(findings: Sequence[Finding]) -> bool:
+    """Return whether all that was measured rests on published scores of others' models."""
+    measured = [finding.estimate for finding in findings if finding.estimate]
+    return bool(measured) and all(CAVEAT in estimate.caveats for estimate in measured)
+
+
+def _one_reason(findings: Iterable[Finding]) -> list[Missing]:
+    """Return one reason for all findings without a number: records have no more."""
+    lost = [finding for finding in findings if finding.estimate is None]
+    named = (list(dict.fromkeys(f.model for f in lost)), list(dict.fromkeys(f.title for f in lost)))
+    return [Missing(_NO_MORE, "", tuple(lost), *named, asked=True)] if lost else []
 
 
 def sign_of(finding: Finding) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rmaudit.measures.token_kinds_evidence import TokenKindsEvidence
+from rmaudit.models.recorded_model import CAVEAT
 from rmaudit.report.summary import Summary, summarize_findings
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
@@ -203,3 +204,20 @@ def test_prompts_that_gate_decide_a_row() -> None:
     (row,) = told.rows
     assert (row.result, row.gate, row.shown) == (Result.PASS, True, informs)
     assert told.gates == "1 gate: 1 pass"
+
+
+def test_of_published_scores_nothing_is_advised() -> None:
+    """They are of others' models; what they are too few for is one line, without a command."""
+    known = [
+        but(each, estimate=replace(each.estimate, caveats=(CAVEAT,))) for each in (FAILS, OPEN)
+    ]
+    lost = gap("toy: no weights; get it with: pytest audits --model toy", audit="lost")
+
+    told = box(*known, lost, but(lost, audit="more", reason="toy: other words"))
+
+    assert (
+        told.advice
+        == "These are published scores of others' models, which say nothing about a release"
+    )
+    assert [(each.how, each.titles) for each in told.missing] == [("", ["Lost", "More"])]
+    assert not box(FAILS, lost).recorded
