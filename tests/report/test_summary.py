@@ -16,7 +16,7 @@ from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verd
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.run_verdict import of_run
 from rmaudit.verdicts.verdict_policy import Policy, Rules
-from tests.findings import TODAY, but, found, gap, waived
+from tests.findings import TODAY, but, estimated, found, gap, waived
 
 FAILS = but(found(-0.3, -0.1), blocks=True)
 OPEN = but(found(-0.1, 0.3), blocks=True)
@@ -208,9 +208,8 @@ def test_prompts_that_gate_decide_a_row() -> None:
 
 def test_of_published_scores_nothing_is_advised() -> None:
     """They are of others' models; what they are too few for is one line, without a command."""
-    known = [
-        but(each, estimate=replace(each.estimate, caveats=(CAVEAT,))) for each in (FAILS, OPEN)
-    ]
+    recorded = estimated(-0.3, -0.1, caveats=(CAVEAT,))
+    known = [but(each, estimate=recorded) for each in (FAILS, OPEN)]
     lost = gap("toy: no weights; get it with: pytest audits --model toy", audit="lost")
 
     told = box(*known, lost, but(lost, audit="more", reason="toy: other words"))
