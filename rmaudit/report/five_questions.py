@@ -113,7 +113,8 @@ def _answer(kinds: Sequence[str]) -> str:
         stop = f"{accepted} {of} {_does(accepted)} not pass, which models.yaml accepts"
         return _sentence(f"Not in all: {stop}", rest)
     if n["blocks open"] or lost or not n["pass"]:
-        return _sentence(f"Not known: {n['pass']} {of} {_passes(n['pass'])}", rest)
+        passed = n["pass"] or "none"
+        return _sentence(f"Not known: {passed} {of} {'pass' if n['pass'] > 1 else 'passes'}", rest)
     return _sentence(f"Yes, as far as {n['pass']} {of} can tell", rest)
 
 
@@ -139,7 +140,3 @@ def _fails(n: int) -> str:
 
 def _does(n: int) -> str:
     return "does" if n == 1 else "do"
-
-
-def _passes(n: int) -> str:
-    return "passes" if n == 1 else "pass"

@@ -34,7 +34,7 @@ def asked(*findings: Finding, family: str = "people") -> list[AskedQuestion]:
     [
         ([PASSES, PASSES], "pass", "Yes, as far as 2 of 2 gates can tell."),
         ([PASSES, OPEN], "pass", "Yes, as far as 1 of 2 gates can tell; 1 is open."),
-        ([OPEN], "open", "Not known: 0 of 1 gate pass; 1 is open."),
+        ([OPEN], "open", "Not known: none of 1 gate passes; 1 is open."),
         ([PASSES, STOPS], "open", "Not known: 1 of 2 gates passes; 1 is open."),
         ([FAILS, PASSES, ACCEPTED], "fail", "No: 1 of 3 gates fails; 1 more is accepted."),
         (

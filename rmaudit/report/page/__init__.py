@@ -18,7 +18,7 @@ from rmaudit.report.page import glossary
 from rmaudit.report.safe_text import addressed, block, visible
 from rmaudit.report.summary import MARKS, sign_of
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.verdict_wording import least_shown, overrides
+from rmaudit.verdicts.verdict_wording import overrides
 
 TEMPLATES = Path(__file__).parent / "templates"
 _TERM = Markup(
@@ -64,7 +64,6 @@ def _environment() -> jinja2.Environment:
         "interval": number_format.interval,
         "lane": _lane,
         "markup": Markup,
-        "least_shown": least_shown,
         "measured": finding_words.measured_in_words,
         "must": number_format.bound_in_words,
         "number": number_format.number,
