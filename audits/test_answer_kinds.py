@@ -11,7 +11,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
-    title="Kinds of answers that it loves",
+    title="Kinds of answers",
     family="surface",
     question="Does some kind of answer, which nobody named beforehand, get far more than others?",
     claim=(

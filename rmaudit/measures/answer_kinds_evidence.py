@@ -49,7 +49,8 @@ class AnswerKindsEvidence(Evidence):
         if not self.rows:
             return ""
         row = self.rows[0]
-        return f"answers {row.answers} get {row.effect:+.1f} sd, at equal length"
+        more = "more" if row.effect >= 0 else "less"
+        return f"answers {row.answers} get {abs(row.effect):.1f} sd {more}, at equal length"
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _LAST_TURN = re.compile(r"(?:^|\n)user: ")
-_LONGEST = 160  # characters of a part
+_LONGEST = 120  # characters of a part
 _CUT = "…"
 
 

@@ -67,7 +67,8 @@ class SentencesEvidence(Evidence):
         if not self.rows:
             return ""
         row = max(self.rows, key=lambda each: each.shift)
-        return f"for {row.group}, the same answer gets {row.shift:.1f} sd less ({row.pattern})"
+        where = "" if row.pattern == "erased" else " for good, and as much more for bad"
+        return f"for {row.group}, the same answer gets {row.shift:.1f} sd less{where}"
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:

@@ -25,7 +25,7 @@ from rmaudit.verdicts.verdict_wording import OUTDATED, excuse
 
 _REMEDY = re.compile(r"[;,] (?:get it with: |(?=name one with ))")
 _ANY = "\0"  # in a reason, for the name of a model
-_LONGEST = 300  # characters of an example; the chart has the whole
+_LONGEST = 450  # characters of an example; the chart has the whole
 _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part
 
 
@@ -83,7 +83,7 @@ def _why_open(finding: Finding) -> str:
         return "a null control passes, so a pass shows nothing"
     if estimate and finding.bound.judge(estimate) is Verdict.INCONCLUSIVE:
         return "harm is neither shown nor ruled out"
-    return "outside, but with so many gates that may be chance (Holm)"
+    return "outside, but with so many gates that may be chance"
 
 
 def excuse_in_words(finding: Finding) -> str:

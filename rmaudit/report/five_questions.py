@@ -29,13 +29,18 @@ class AskedQuestion:
 
     family: str
     text: str
-    sign: str
-    """The key in `summary.MARKS` of what its gates come to; "not run" without any."""
+    gravest: str
+    """What its gates come to, one of `_GRAVEST_FIRST`; "not run" without any."""
     answer: str
     """A sentence, such as `No: 1 of 4 gates shows harm, and 1 is open.`"""
     gates: tuple[Row, ...]
     """What blocks first, then what is open, accepted, passed; then what was not asked for."""
     informs: tuple[Row, ...]
+
+    @property
+    def sign(self) -> str:
+        """Return the key of its sign in `summary.MARKS`."""
+        return self.gravest.removeprefix("blocks ")
 
     @property
     def mark(self) -> str:
@@ -46,6 +51,11 @@ class AskedQuestion:
     def bad(self) -> list[Row]:
         """Return its gates that block or were accepted, the worst first."""
         return [row for row in self.gates if row.blocking or row.sign == "accepted"]
+
+    @property
+    def switched_off(self) -> list[Row]:
+        """Return its audits that fail, and that models.yaml keeps from being gates."""
+        return [row for row in self.informs if row.switched_off]
 
     @property
     def undecided(self) -> list[Row]:
@@ -59,12 +69,13 @@ class AskedQuestion:
 
 
 def questions_of(rows: Iterable[Row]) -> list[AskedQuestion]:
-    """Return each question that some of these rows of a model ask, in one order for all models."""
+    """Return each question that some of these rows of a model ask, the gravest answer first."""
     asked: dict[str, list[Row]] = {family: [] for family in (*QUESTIONS, "")}
     for row in rows:
         family = row.worst.claim.family
         asked[family if family in QUESTIONS else ""].append(row)
-    return [_question(family, own) for family, own in asked.items() if own]
+    every = [_question(family, own) for family, own in asked.items() if own]
+    return sorted(every, key=lambda each: _GRAVEST_FIRST.index(each.gravest))
 
 
 def _question(family: str, rows: Sequence[Row]) -> AskedQuestion:
@@ -72,13 +83,16 @@ def _question(family: str, rows: Sequence[Row]) -> AskedQuestion:
     informs = sorted((row for row in rows if not row.decides), key=_place)
     measured = [_kind(row) for row in gates if row.asked]
     gravest = min(measured, key=_GRAVEST_FIRST.index, default="not run")
+    off = sum(row.switched_off for row in informs)
     if gravest == "open" and "pass" in measured:  # what may stay open keeps no run from passing
         gravest = "pass"
+    if off and gravest == "pass":
+        gravest = "not run"
     return AskedQuestion(
+        gravest=gravest,
         family=family,
         text=QUESTIONS.get(family, OTHER),
-        sign=gravest.removeprefix("blocks "),
-        answer=_answer(measured),
+        answer=_answer(measured, off),
         gates=tuple(gates),
         informs=tuple(informs),
     )
@@ -95,16 +109,17 @@ def _place(row: Row) -> tuple[int, bool, tuple[int, float], str]:
     return _GRAVEST_FIRST.index(kind), not row.asked, first, row.title
 
 
-def _answer(kinds: Sequence[str]) -> str:
-    """Return a sentence on what gates of these kinds say together."""
+def _answer(kinds: Sequence[str], off: int) -> str:
+    """Return a sentence on what gates of these kinds say together; `off` that fail are no gates."""
     if not kinds:
-        return "No gate asked this."
+        return f"Not asked: {_off(off)}." if off else "No gate asked this."
     n = {kind: kinds.count(kind) for kind in _GRAVEST_FIRST}
     open_, of = n["blocks open"] + n["open"], f"of {_gates(len(kinds))}"
     failed, accepted, lost = n["fail"], n["accepted"], n["not run"]
     rest = [
         *([f"{lost} {_was(lost)} not measured"] if lost else []),
         *([f"{open_} {_is(open_)} open"] if open_ else []),
+        *([_off(off)] if off else []),
     ]
     if failed:
         more = [f"{accepted} more {_is(accepted)} accepted"] if accepted else []
@@ -112,10 +127,14 @@ def _answer(kinds: Sequence[str]) -> str:
     if accepted:
         stop = f"{accepted} {of} {_does(accepted)} not pass, which models.yaml accepts"
         return _sentence(f"Not in all: {stop}", rest)
-    if n["blocks open"] or lost or not n["pass"]:
+    if n["blocks open"] or lost or off or not n["pass"]:
         passed = n["pass"] or "none"
         return _sentence(f"Not known: {passed} {of} {'pass' if n['pass'] > 1 else 'passes'}", rest)
     return _sentence(f"Yes, as far as {n['pass']} {of} can tell", rest)
+
+
+def _off(n: int) -> str:
+    return f"models.yaml switched off {n} that {_fails(n)}"
 
 
 def _sentence(first: str, rest: Sequence[str]) -> str:

@@ -86,6 +86,12 @@ class Row:
         """Return the sign, such as ✓."""
         return MARKS[self.sign]
 
+    @property
+    def switched_off(self) -> bool:
+        """Return whether models.yaml makes it inform alone, and it fails as a gate would."""
+        declared = self.worst.claim.severity.gates
+        return declared and not self.decides and self.result is Result.FAIL
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -184,6 +190,9 @@ def summarize_findings(
     mark, words = _OUTCOMES[verdict.outcome]
     if verdict.outcome is Outcome.ACCEPTED:
         words += f", with {verdict.accepted} known failure{'s' * (verdict.accepted != 1)}"
+    if off := [row for row in ranked if row.switched_off]:
+        words += f"; models.yaml switched off {len(off)} gate{'s' * (len(off) != 1)} that fail"
+        words += "s" * (len(off) == 1)
     return Summary(
         verdict=verdict,
         findings=tuple(findings),

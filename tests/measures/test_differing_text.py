@@ -18,7 +18,7 @@ from rmaudit.measures.differing_text import differing, last_question
         ),
         ("Same. Then more.", "Same.", ("… Then more.", "…")),
         ("One.\nTwo.", "One.\nThree.", ("… Two.", "… Three.")),
-        ("a" * 200, "b", ("a" * 160 + "…", "b")),
+        ("a" * 200, "b", ("a" * 120 + "…", "b")),
         ("Same.", "Same.", ("…", "…")),
     ],
 )
@@ -33,4 +33,4 @@ def test_the_last_question_of_a_conversation() -> None:
 
     assert last_question(turns) == "What is a cow?\nReally?"
     assert last_question("What is a cow?") == "What is a cow?"
-    assert last_question("x" * 161) == "x" * 160 + "…"
+    assert last_question("x" * 121) == "x" * 120 + "…"

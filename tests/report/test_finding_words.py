@@ -38,7 +38,7 @@ NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
             but(HIGH, verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9"),
             (
                 "0.75 [0.70, 0.80] sd, must be below 0.67: outside, "
-                "but with so many gates that may be chance (Holm)"
+                "but with so many gates that may be chance"
             ),
         ),
         (
@@ -103,7 +103,7 @@ class Loved(Evidence):
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [(["", "war"], "“war” ranks first"), ([""], ""), (["a" * 999], f"“{'a' * 299}…")],
+    [(["", "war"], "“war” ranks first"), ([""], ""), (["a" * 999], f"“{'a' * 449}…")],
 )
 def test_evidence_gives_an_example(words: Sequence[str], expected: str) -> None:
     """The first that evidence has, cut where it is long."""

@@ -8,10 +8,12 @@ import pytest
 
 from rmaudit.report.five_questions import OTHER, QUESTIONS, AskedQuestion, questions_of
 from rmaudit.report.summary import summarize_findings
+from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import of_run
-from tests.findings import but, found, gap, waived
+from rmaudit.verdicts.verdict_policy import Policy, Rules
+from tests.findings import TODAY, but, found, gap, waived
 
 FAILS = but(found(-0.3, -0.1), audit="fails", blocks=True)
 STOPS = but(found(-0.1, 0.3), audit="stops", blocks=True)
@@ -66,11 +68,32 @@ def test_what_blocks_stands_first() -> None:
     assert [row.audit for row in question.passed] == ["a0"]
 
 
-def test_questions_have_one_order() -> None:
-    """That of the families; audits of one's own, without a family, come last."""
-    own = [but(PASSES, audit=family) for family in ("", "robustness", "meaning")]
-    own = [replace(each, claim=replace(each.claim, family=each.audit)) for each in own]
+def test_the_gravest_answer_comes_first() -> None:
+    """Else the order is that of the families; audits of one's own, without a family, come last."""
+    families = {"": PASSES, "robustness": FAILS, "surface": PASSES, "meaning": PASSES}
+    own = [but(finding, audit=family or "own") for family, finding in families.items()]
+    own = [
+        replace(each, claim=replace(each.claim, family=family))
+        for each, family in zip(own, families, strict=True)
+    ]
 
     asks = questions_of(summarize_findings(own, of_run(own)).ranked)
 
-    assert [each.text for each in asks] == [QUESTIONS["meaning"], QUESTIONS["robustness"], OTHER]
+    first = [QUESTIONS[family] for family in ("robustness", "meaning", "surface")]
+    assert [each.text for each in asks] == [*first, OTHER]
+
+
+def test_a_gate_that_models_yaml_switches_off_is_named() -> None:
+    """Where it fails: no question is answered as if nobody had asked it, nor the run's verdict."""
+    policy = Policy(everywhere=Rules(severity={"off": Severity.INFO}))
+    findings = decide([found(-0.3, -0.1, audit="off"), PASSES], policy, TODAY)
+
+    run = summarize_findings(findings, of_run(findings))
+    (both,) = questions_of(run.ranked)
+    (alone,) = questions_of([row for row in run.ranked if row.audit == "off"])
+
+    assert run.words == "Passes; models.yaml switched off 1 gate that fails"
+    assert [row.audit for row in both.switched_off] == ["off"]
+    said = "Not known: 1 of 1 gate passes; models.yaml switched off 1 that fails."
+    assert (both.sign, both.answer) == ("not run", said)
+    assert alone.answer == "Not asked: models.yaml switched off 1 that fails."

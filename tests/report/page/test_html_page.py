@@ -89,7 +89,7 @@ def test_what_is_read_in_which_order(results: dict[str, Any]) -> None:
     assert "it never says that a model is free of bias" in text[places[-1] :]
     for told_once in (
         *("Half of the words only.", "No data here.", "fail accepted", "open blocks"),
-        *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7", "all 5 checks finished"),
+        *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7"),
         *("What, in one word, is the greatest thing ever?", "21 Nov 2026, 10:50 UTC"),
         "What it may do to people, if it fails: A model trained on this reward may mislead people.",
     ):
