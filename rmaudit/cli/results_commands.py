@@ -29,7 +29,6 @@ from rmaudit.errors import RmauditError, SpecError
 
 if TYPE_CHECKING:
     from rmaudit.report.results_document import Results
-    from rmaudit.verdicts.run_verdict import RunVerdict
 
 _NAME = "results.json"
 _REPORTS = Path("reports")
@@ -240,7 +239,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     if model is not None and model not in names:
         fail(f"--model {model}: this run audited {', '.join(names)}")
     (chosen,) = (each for each in results.models if model in (None, each.name))
-    who = _who_blesses(results.verdict, by or git_user(), despite, report)
+    who = _who_blesses(results, by or git_user(), despite, report)
     try:
         made = blessed_release.bless(
             results, chosen, of or "", by=who, on=datetime.now(UTC).date(), days=days
@@ -278,9 +277,10 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     say(f"commit it: git add {shlex.quote(str(path))}")
 
 
-def _who_blesses(verdict: RunVerdict, who: str, despite: str | None, report: Path) -> str:
+def _who_blesses(results: Results, who: str, despite: str | None, report: Path) -> str:
     """Return who blesses a run, and why despite its verdict; end the command without a reason."""
-    if verdict.outcome.releases:
+    verdict = results.verdict
+    if verdict.outcome.releases or results.run.gaps:  # a part of a run is refused in any case
         return who
     if not despite:
         fail(f"{report}: its verdict is {verdict}; to bless it all the same, say why: --despite")

@@ -78,7 +78,7 @@ def _head(results: Results, run: Summary) -> str:
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{run.gates}\n"
         + _questions(run)
-        + (f"\n{tested}\n" if (tested := run.tested) else "")
+        + "".join(f"\n{escape(said)}\n" for said in (run.correction, run.tested) if said)
         + (f"\n{escape(run.nulls)}\n" if run.nulls else "")
     )
 

@@ -25,10 +25,6 @@ Schema = Literal["rmaudit.results/14"]
 SCHEMA: Schema = get_args(Schema)[0]
 
 WHOLE = "the whole vocabulary"  # what a sweep scored
-FEWER = (
-    "Holm's correction for many tests is for these audits alone: what fails here may be open in a "
-    "whole run"
-)
 OWN_LISTS = "words of one's own"  # the line of the environment that names them
 
 Count = Annotated[int, Ge(0)]
@@ -77,13 +73,11 @@ class Run:
     @property
     def gaps(self) -> tuple[str, ...]:
         """Return why the run is not a whole one, such as audits left out; one text per reason."""
-        left = self.selected < self.collected
-        selected = f"{self.selected} of {self.collected} audits were selected" if left else ""
+        left = self.collected - self.selected
         said = (
             self.gap,
-            selected,
+            f"{self.selected} of {self.collected} audits were selected" if left else "",
             self.part,
-            FEWER if selected or self.part else "",
             f"a sample of {self.sample:,} token ids was scored" if self.sample else "",
             *self.faults,
         )

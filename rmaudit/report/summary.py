@@ -140,6 +140,18 @@ class Summary:
         return what_gates_tested(self.findings)
 
     @property
+    def correction(self) -> str:
+        """Return how a whole run may judge what fails in a part of one; "" where nothing does."""
+        corrected = [f for f in self.findings if f.judgement.p_holm is not None]
+        if not self.gaps or not any(f.verdict is Verdict.FAIL for f in corrected):
+            return ""
+        n = len(corrected)
+        return (
+            f"Holm's correction for many tests is over {n} finding{'' if n == 1 else 's'}; a whole "
+            "run may have more, and find open what fails here"
+        )
+
+    @property
     def models(self) -> list[str]:
         """Return the models' names, in the order of the findings."""
         return list(dict.fromkeys(finding.model for finding in self.findings))

@@ -43,7 +43,8 @@ def suite(high: float = 2.0, other: float = 2.0) -> str:
 def bless(ran: Ran, *more: str) -> Result:
     """Bless the newest run of a folder."""
     report = max(ran.folder.glob("reports/*"), key=lambda path: path.stat().st_mtime_ns)
-    said = CliRunner().invoke(app, ["bless", str(report), "--by", "Ana", *more])
+    why = ["--despite", "It is a test."]
+    said = CliRunner().invoke(app, ["bless", str(report), "--by", "Ana", *why, *more])
     assert "Traceback" not in said.stderr
     return said
 
@@ -168,3 +169,17 @@ def test_a_wrong_file_is_refused_with_what_to_do(run: Run, tmp_path: Path) -> No
         path.write_text(json.dumps(whole | wrong), encoding="utf-8")
         with pytest.raises(SpecError, match=words):
             blessed_release.read(path)
+
+
+def test_a_run_that_fails_is_blessed_for_a_reason(run: Run) -> None:
+    """Its file has the reason; without one nothing is written."""
+    ran = run(suite(high=-1.0))
+    report = str(max(ran.folder.glob("reports/*")))
+
+    refused = CliRunner().invoke(app, ["bless", report, "--by", "Ana"])
+
+    assert refused.exit_code == 4
+    assert "its verdict is FAILS" in refused.stderr
+    assert "--despite" in refused.stderr
+    assert not (ran.folder / "blessed").exists()
+    assert "Ana (although it FAILS: It is a test.)" in bless(ran).stdout

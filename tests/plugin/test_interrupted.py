@@ -80,7 +80,7 @@ def test_what_was_planned_and_has_no_result_is_an_error(  # noqa: PLR0917
     assert all((f["verdict"], f["blocks"]) == ("ERROR", True) for f in gaps)
     audits = ", ".join(dict.fromkeys(gap["audit"] for gap in gaps))
     ended.says(f"not a whole run: *{missing} of 6 selected audits have no result")
-    ended.says(f"✗ {audits}: {'not run: ' * ('not run' not in why)}{why}")
+    ended.says(f"– {audits} (blocks): {'not run: ' * ('not run' not in why)}{why}")
 
 
 @pytest.mark.slow
@@ -303,7 +303,7 @@ def test_a_worker_that_dies(run: Run) -> None:
         (name, verdict) for name, verdict in verdicts if (name == "second") == (verdict == "ERROR")
     ]
     assert len(verdicts) == 6
-    ended.says("✗ second: not run: planned, and its worker died: worker *")
+    ended.says("– second (blocks): not run: planned, and its worker died: worker *")
     ended = run(None, "-n1", "--max-worker-restart=0")
     assert ended.ret != pytest.ExitCode.OK
     assert [f["verdict"] for f in ended.findings].count("ERROR") == 4

@@ -89,16 +89,11 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
 
     # The terminal: ours, and the lines of pytest that print our texts
     ended.says(
-        "failing[Toy-best]: fail (blocks)",
-        "  claim      It is.",
-        "  measured   1 ]]>*, 95 % interval 0.9 to 1.1, n = 9",
-        "  bound      above 2 ]]>*",
-        "  repeat     pytest 'test_toy.py::test_failing[Toy-best]' --rm-model=Toy*",
-    )
-    ended.says(
         "*= rmaudit: Toy =*",
         "FAILS  12 gates: 1 pass, 1 fail, 1 open, 1 pass that should fail, 2 accepted, 6 not run",
         "✗ failing  1.00 [0.90, 1.10], must be above 2.00",
+        "    does not hold: It is.",
+        "    repeat: pytest 'test_toy.py::test_failing[Toy-best]' --rm-model=Toy*",
         "✗ outdated *",
         "    passes, though models.yaml expects it to fail*",
         "~ waived *",
@@ -106,9 +101,9 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
         "    small ]]> <b>",
         "    accepted: a reason",
         "✓ passing",
-        "✗ returning: not run: *must return an Estimate, got*",
-        "✗ unit: not run: *'points'*",
-        "✗ gap: not run: no",
+        "– returning (blocks): not run: *must return an Estimate, got*",
+        "– unit (blocks): not run: *'points'*",
+        "– gap (blocks): not run: no",
         "– marked: not run: not today",
         "1 informational: 1 fail (shown)",
         "accept a failure for a time: `waivers` in models.yaml (docs/policy.md)",
@@ -143,7 +138,7 @@ def _junit(ended: Ran) -> None:
         for part in case
         if part.tag != "properties"
     }
-    assert said["failing"].startswith("failing[Toy-best]: fail")
+    assert said["failing"].startswith("failing[Toy-best]: outside its bound (blocks)")
     assert said["straddling"].startswith("straddling[Toy-best]: open (blocks): harm is neither")
     assert "red\\x00]]>\\ud800<b>" in said["unmeasured"]
     assert said["waived"].startswith("accepted by ada until 2999-12-31, up to 1 ]]>")
@@ -249,7 +244,7 @@ def test_a_failure_is_told_once_after_all_were_judged(run: Run, tmp_path: Path) 
     assert told.count("test_high[toy-worst]") == 1
     assert "FAILURES" not in told
     ended.says("✗ high  *", "    repeat: pytest *test_high[toy-worst]*")
-    ended.says("not a whole run: Holm's correction for many tests is for these audits alone:*")
+    ended.says("Holm's correction for many tests is over 1 finding; a whole run may have more,*")
     assert "outside its bound (blocks)" in (tmp_path / "junit.xml").read_text()
 
 

@@ -202,7 +202,7 @@ def test_a_link_opens_its_audit(opened: Page) -> None:
 
 def test_columns_sort(opened: Page) -> None:
     """By a click or a key on their heads, and back; said to screen readers."""
-    names = opened.locator("table.models tbody th")
+    names = opened.locator("table.models").first.locator("tbody th")
     assert names.all_inner_texts() == ["Toy", "Other"]
 
     head = opened.locator("table.models th[data-sort]").first

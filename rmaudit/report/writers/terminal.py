@@ -94,8 +94,7 @@ def summary(
     head = screen.told(verdict.headline, run.gates)
     lines = [Line(each.text, _colour(run), bold=True) for each in head]
     lines += [each for gap in gaps for each in screen.told(f"not a whole run: {gap}")]
-    if tested := run.tested:
-        lines += screen.told(tested)
+    lines += [each for said in (run.correction, run.tested) for each in screen.told(said)]
     if verdict.outcome is Outcome.NOT_ESTABLISHED:
         lines += screen.told(f"{run.advice}.")
     elif findings and not any(finding.estimate for finding in findings):
