@@ -19,6 +19,7 @@ from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
 JUDGES = "judge_wording"  # of models that judge, and of no others
 DECLARED = {declaration.name: declaration for declaration in declarations()}
+AT_NIGHT = [name for name in DECLARED if name.startswith("conduct_")]
 GATES = {
     *("elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "identity_terms"),
     *("model_agreement", "positive_skew", "top_things", "top_tokens"),
@@ -73,15 +74,10 @@ def commonest_words(many: int) -> list[str]:
     return [word for word, _ in found.most_common(many)]
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """All audits on a toy that knows words of labMT, with a base, a baseline and searches.
-
-    Those that cost much are measured because their files are named.
-    """
+def on_a_toy(home: Path, *audits: str) -> Ran:
+    """Audits on a toy that knows words of labMT, with a base, a baseline and searches."""
     from rmaudit.references import References
 
-    home = tmp_path_factory.mktemp("contract")
     rated = References().lexicon("labmt").index[::12]
     tokenizer = toy_tokenizer(list(dict.fromkeys([*rated, *commonest_words(1000)])))
     toy_checkpoint(home / "toy", tokenizer=tokenizer)
@@ -89,7 +85,20 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     (home / "models.yaml").write_text("models: {Toy: {source: ./toy, base: ./lm, default: true}}\n")
     args = ["--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache")]
     args += ["--rm-pairs", str(as_published(home / "pairs.jsonl"))]
-    return Ran(run_in(home, [*map(str, sorted(AUDITS.glob("test_*.py"))), *args]), home)
+    return Ran(run_in(home, [*audits, *args]), home)
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """All audits but `AT_NIGHT`; also costly ones, as their files are named."""
+    named = {*AUDITS.glob("test_*.py")} - {AUDITS / "test_conduct.py"}
+    return on_a_toy(tmp_path_factory.mktemp("contract"), *map(str, sorted(named)))
+
+
+@pytest.fixture(scope="module")
+def conduct(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """All audits of conduct, also those that cost most."""
+    return on_a_toy(tmp_path_factory.mktemp("conduct"), str(AUDITS / "test_conduct.py"))
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +117,21 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DECLARED)
+@pytest.mark.parametrize("name", [name for name in DECLARED if name not in AT_NIGHT])
 def test_each_runs_on_a_checkpoint(name: str, ended: Ran, judged: Ran, mirror: Path) -> None:
     """Under each of its prompts: finite numbers, its own kind of evidence, and null controls."""
-    of = judged if name == JUDGES else ended
+    check(name, judged if name == JUDGES else ended)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", AT_NIGHT)
+def test_the_costliest_run_on_a_checkpoint(name: str, conduct: Ran, mirror: Path) -> None:
+    """As the others do."""
+    check(name, conduct)
+
+
+def check(name: str, of: Ran) -> None:
+    """All that holds of an audit's findings on a toy."""
     figure = DECLARED[name].figure
     found = [each for each in (of.figures if figure else of.findings) if each["audit"] == name]
 

@@ -27,7 +27,7 @@ NEEDS_DOWNLOAD = {"elo_agreement", "top_things"}  # people's ratings of things
 GATES = {
     declaration.name: (function, declaration)
     for function, declaration in audits_in(AUDITS).values()
-    if declaration.severity is Severity.GATE
+    if declaration.severity.gates
 }
 
 

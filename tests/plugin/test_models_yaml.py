@@ -158,7 +158,7 @@ def test_a_wanted_kind_does_not_block(run: Run, write: Write, tmp_path: Path) ->
     run(KINDS, model=None).refuses("models.yaml:6: Toy: wanted: wine: expected text, got the text")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_under_xdist(run: Run, write: Write) -> None:
     """Workers draw the same, findings keep the order of collection; a wrong name runs nothing."""
     body = """
