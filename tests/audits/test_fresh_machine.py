@@ -20,7 +20,7 @@ from rmaudit.runs.null_controls import features, noise
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.search.exploit_strings import ledger
-from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.audits.planted import AUDITS, sweep_of
 
 NEEDS_DOWNLOAD = {"elo_agreement", "top_things"}  # people's ratings of things
