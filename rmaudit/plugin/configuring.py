@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -69,7 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _refuse_no_audits(config: pytest.Config) -> None:
     """Raise if `audits` is to be run, and there is no such folder here; pytest says less."""
     here = config.invocation_params.dir
-    if _AUDITS in config.args and not (here / _AUDITS).exists():
+    asked = any(Path(given).parts[:1] == (_AUDITS,) for given in config.args)
+    if asked and not (here / _AUDITS).exists():
         raise pytest.UsageError(
             f"there is no folder `{_AUDITS}` in {here}; go to the one that has it, or write "
             "rmaudit's audits here with `rmaudit init`"

@@ -39,8 +39,11 @@ def pytest_terminal_summary(
     """
     outcome, told = config.stash[OUTCOME], terminalreporter
     brief = config.get_verbosity() < 0
+    judged = outcome.verdict is not None  # else nobody says what is hidden
     every: dict[str, list[Any]] = {
-        name: list(told.stats[name]) for name in ("failed", "error") if name in told.stats
+        name: list(told.stats[name])
+        for name in ("failed", "error")
+        if judged and name in told.stats
     }
     for name, of in every.items():
         told.stats[name] = [report for report in of if TOLD not in report.__dict__]

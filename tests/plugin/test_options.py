@@ -59,7 +59,28 @@ def test_models_yaml_of_the_folder_is_read_once_there_is_an_audit(run: Run, tmp_
     run(None, model=None).said.assert_outcomes(passed=1)
 
 
+@pytest.mark.parametrize("where", ["audits", "audits/test_toy.py"])
+def test_a_folder_of_audits_that_is_not_there(run: Run, where: str) -> None:
+    """It says so, and how to get one."""
+    run(None, where, model=None).refuses("there is no folder `audits` in", "`rmaudit init`")
+
+
+def test_a_misspelt_option_is_named(run: Run) -> None:
+    """Below what pytest says; of an option of others nothing is said."""
+    said = run(PASSING, "--modle=x", model=None).said.stderr.str()
+    assert "rmaudit: did you mean '--model'?" in said
+    assert "did you mean" not in run(PASSING, "--cov-everything", model=None).said.stderr.str()
+
+
 # Which models
+
+
+def test_a_registry_of_one_model_needs_no_default(run: Run) -> None:
+    """That model is audited; of several somebody has to name one."""
+    said = run(PASSING, "--collect-only", model=None, registry=TWO.replace(", default: true", ""))
+    said.refuses("models.yaml: no model was named, and none of its 2 has `default: true`", "A, B")
+    one = "models:\n  A: {source: o/A}\n"
+    run(PASSING, "--collect-only", "-q", model=None, registry=one).says("test_toy.py::*A-*")
 
 
 def test_models_are_named_or_globbed(run: Run) -> None:
