@@ -211,6 +211,18 @@ def test_top_and_bottom_are_sorted_and_ties_are_in_the_order_of_their_ids(
     assert len(swept.bottom(10**6)) == len(scores)
 
 
+def test_tau_is_over_the_texts_that_both_have() -> None:
+    """Whatever their order and number; too few of them give no number."""
+    one, more = ranked(range(40)), ranked([*range(40), -5.0, 99.0])
+    backwards = ranked([-score for score in range(40)])
+
+    assert one.tau(more) == one.tau(one) == 1.0
+    assert one.tau(backwards) == -1.0
+    assert 0.9 < one.tau(ranked([1, 0, *range(2, 40)])) < 1.0
+    with pytest.raises(MeasureError, match="share 2 texts, too few"):
+        one.tau(ranked([1.0, 2.0]))
+
+
 def test_score_of_a_text_is_that_tokens(swept: Sweep) -> None:
     """The decoded text is matched exactly, leading space and all."""
     for text in ("love", " love", "<added>", "\n"):
