@@ -35,6 +35,7 @@ FEWEST = 30  # rated words
 _SLIDER_STEPS = 16  # of the slider, up to the most training that is shown
 _DRAWS = tuple(2**power for power in range(1, 11))
 _LIKELIEST = 8  # words
+_CLOSE = 1e4  # times as likely as the others is the likeliest, where these are left out
 _NO_WORD = "(white space)"
 
 _Floats = NDArray[np.float64]
@@ -256,7 +257,9 @@ def _stage(one: _PromptAnswers, start: _Floats, law: _Floats, draws: int = 0) ->
     """Return the stage of answers with log-probabilities `law`, from words' shares `start`."""
     shares = one.by_word(law)
     some = shares[shares > 0]
-    top = np.argpartition(-shares, min(_LIKELIEST, len(shares) - 1))[:_LIKELIEST]
+    top = np.flatnonzero(shares > shares.max() / _CLOSE)  # few of many: to sort all is slow
+    top = top if len(top) >= _LIKELIEST else np.arange(len(shares))
+    top = top[np.argsort(-shares[top], kind="stable")[:_LIKELIEST]]
     return Stage(
         prompt=one.prompt,
         draws=draws,
@@ -270,7 +273,7 @@ def _stage(one: _PromptAnswers, start: _Floats, law: _Floats, draws: int = 0) ->
         ),
         likely=tuple(
             Likely(str(one.words[at]) or _NO_WORD, _rounded(start[at]), _rounded(shares[at]))
-            for at in top[np.lexsort((top, -shares[top]))]
+            for at in top
         ),
     )
 
