@@ -157,6 +157,7 @@ def test_too_little_in_common(
     counted = counts[1] if measure is replace else ""
     with pytest.raises(MeasureError, match=f"^{counts[0]}.*{counted}.*at least 30"):
         measure(model, baseline)
+    assert measure(sweep(30), sweep(30)).value == (0 if measure is replace else 1)
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
