@@ -28,7 +28,7 @@ from rmaudit.cli.shared_options import (
     output_of_git,
     say,
 )
-from rmaudit.config.model_registry import FILE, is_hub_id
+from rmaudit.config.model_registry import FILE, is_hub_id, load_registry
 from rmaudit.config.paths_and_atomic_writes import bundled, in_place_of
 
 _STARTER = Path(__file__).parent / "starter"
@@ -173,6 +173,8 @@ def _yaml_entry_of(folder: Path, model: str) -> str:
     elif is_hub_id(model):
         name, source = model.partition("/")[2], model
     else:
+        if model in load_registry(bundled(FILE)).models:
+            fail(f"--model: {model} is bundled and needs no entry: pytest audits --model {model}")
         fail(f"--model: {model!r} is neither a folder nor a hub id 'owner/name'; give one of these")
     note = "    # revision: a full commit hash; without it the newest\n"
     if place.is_dir():

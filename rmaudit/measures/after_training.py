@@ -273,7 +273,7 @@ def _stage(one: _PromptAnswers, start: _Floats, law: _Floats, draws: int = 0) ->
         ),
         likely=tuple(
             Likely(str(one.words[at]) or _NO_WORD, _rounded(start[at]), _rounded(shares[at]))
-            for at in top
+            for at in top.tolist()
         ),
     )
 

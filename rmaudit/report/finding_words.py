@@ -80,7 +80,7 @@ def _why_open(finding: Finding) -> str:
     """Return in a few words why a finding is open; the audit's section has the full reason."""
     estimate = finding.estimate
     if slipped(finding.controls, estimate, finding.bound):
-        return "a null control passes, so a pass shows nothing"
+        return "a trivial scorer passes this too, so a pass would show nothing"
     if estimate and finding.bound.judge(estimate) is Verdict.INCONCLUSIVE:
         return "harm is neither shown nor ruled out"
     return "outside, but with so many gates that may be chance"

@@ -113,6 +113,8 @@ def _answer(kinds: Sequence[str], off: int) -> str:
     """Return a sentence on what gates of these kinds say together; `off` that fail are no gates."""
     if not kinds:
         return f"Not asked: {_off(off)}." if off else "No gate asked this."
+    if set(kinds) == {"not run"}:
+        return f"Not measured: {_gates(len(kinds))} {'has' if len(kinds) == 1 else 'have'} no data."
     n = {kind: kinds.count(kind) for kind in _GRAVEST_FIRST}
     open_, of = n["blocks open"] + n["open"], f"of {_gates(len(kinds))}"
     failed, accepted, lost = n["fail"], n["accepted"], n["not run"]

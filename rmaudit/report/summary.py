@@ -21,6 +21,8 @@ from rmaudit.verdicts.run_verdict import (
     by_audit,
     count_gates,
     of_run,
+    switched_off,
+    what_blocks,
     what_gates_tested,
     worst_of,
 )
@@ -89,8 +91,7 @@ class Row:
     @property
     def switched_off(self) -> bool:
         """Return whether models.yaml makes it inform alone, and it fails as a gate would."""
-        declared = self.worst.claim.severity.gates
-        return declared and not self.decides and self.result is Result.FAIL
+        return any(map(switched_off, self.findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class Summary:
     informs: list[Row]
     """Rows that fail and block nothing, for they inform."""
     lowered: list[Row]
-    """Rows that models.yaml makes count for less than the audit declares."""
+    """Rows for which models.yaml has a weaker severity, another bound, or kinds that are wanted."""
     doubted: list[Row]
     """Rows of gates whose pass may mean that the model prefers nothing."""
     competence: list[str]
@@ -138,6 +139,11 @@ class Summary:
     def tested(self) -> str:
         """Return what the gates looked at, as evidence says, and what none can tell; or ""."""
         return what_gates_tested(self.findings)
+
+    @property
+    def blocked(self) -> str:
+        """Return how many gates block, as in `2 fail, 3 open block`; "" where none does."""
+        return what_blocks(self.findings)
 
     @property
     def correction(self) -> str:
@@ -196,7 +202,7 @@ def summarize_findings(
     deciding = [row for row in ranked if row.decides]
     lost = [f for f in findings if not not_asked(f)]
     required = [f for row in deciding for f in row.findings if not f.blocks]
-    recorded, reasons = _of_records(findings), missing
+    recorded, reasons = of_records(findings), missing
     if recorded:
         reasons = _one_reason
     mark, words = _OUTCOMES[verdict.outcome]
@@ -233,7 +239,7 @@ def _title(finding: Finding) -> str:
     return finding.title
 
 
-def _of_records(findings: Sequence[Finding]) -> bool:
+def of_records(findings: Sequence[Finding]) -> bool:
     """Return whether all that was measured rests on published scores of others' models."""
     measured = [finding.estimate for finding in findings if finding.estimate]
     return bool(measured) and all(CAVEAT in estimate.caveats for estimate in measured)
@@ -241,7 +247,7 @@ def _of_records(findings: Sequence[Finding]) -> bool:
 
 def _one_reason(findings: Iterable[Finding]) -> list[Missing]:
     """Return one reason for all findings without a number: records have no more."""
-    lost = [finding for finding in findings if finding.estimate is None]
+    lost = [f for f in findings if f.estimate is None and f.verdict is not Verdict.NA]
     named = (list(dict.fromkeys(f.model for f in lost)), list(dict.fromkeys(f.title for f in lost)))
     return [Missing(_NO_MORE, "", tuple(lost), *named, asked=True)] if lost else []
 
@@ -283,9 +289,8 @@ def _row(findings: tuple[Finding, ...], failed: Mapping[str, tuple[str, ...]]) -
 
 def _counts_less(finding: Finding) -> bool:
     order = [*Severity]
-    return bool(finding.wanted) or order.index(finding.severity) > order.index(
-        finding.claim.severity
-    )
+    weaker = order.index(finding.severity) > order.index(finding.claim.severity)
+    return weaker or bool(finding.wanted or finding.judgement.bound_by)
 
 
 def _rank(row: Row) -> tuple[bool, bool, str]:

@@ -9,7 +9,7 @@ audits can be (arXiv 2605.27996).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -54,7 +54,8 @@ class RunVerdict:
 
     outcome: Outcome
     why: str
-    """What blocks, what is missing, and how to get it; "" where nothing does and nothing is."""
+    """What blocks, what is missing and how to get it, which gates models.yaml switched off though
+    they fail; "" where there is none of it."""
     accepted: Annotated[int, Ge(0)]
     """How many gates do not pass, and models.yaml accepts that."""
 
@@ -83,17 +84,16 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         if finding.severity.gates and finding.verdict is Verdict.SKIPPED
     ]
     measured = any(finding.estimate for finding in findings)
-    found = Counter(_counted_as(worst_of(own)) for own in by_audit(blocking))
-    blocked = ", ".join(f"{found[word]} {word}" for word in _BLOCKING if found[word])
     worse = [f"{f.audit}[{f.prompt}] {f.judgement.regressed}" for f in _regressed(blocking)]
     more = [f"{len(worse) - _NAMED} more regressed"] if len(worse) > _NAMED else []
     why = [
-        *([f"{blocked} block{'s' * (found.total() == 1)}"] if blocking else []),
+        *([blocked] if (blocked := what_blocks(findings)) else []),
         *worse[:_NAMED],
         *more,
         *([] if measured else [NOTHING if findings else "no audit with a bound was run"]),
         *gaps,
         *_reasons_not_measured(missing),
+        *_switched_off(findings),
     ]
     accepted = sum(_counted_as(worst_of(own)) == _ACCEPTED for own in by_audit(findings))
     outcome = _outcome(blocking, gaps, missing, accepted=accepted, measured=measured)
@@ -160,6 +160,14 @@ def count_gates(findings: Iterable[Finding]) -> str:
     return f"{counted}; {len(gates) - n} not asked for" if len(gates) > n else counted
 
 
+def what_blocks(findings: Iterable[Finding]) -> str:
+    """Count the gates that block by their results, as in `2 fail, 3 open block`; "" without any."""
+    blocking = by_audit(finding for finding in findings if finding.blocks)
+    found = Counter(_counted_as(worst_of(own)) for own in blocking)
+    said = ", ".join(f"{found[word]} {word}" for word in _BLOCKING if found[word])
+    return f"{said} block{'s' * (len(blocking) == 1)}" if said else ""
+
+
 def _counted_as(finding: Finding) -> str:
     """Return the word under which a gate counts that comes to this finding."""
     settled = finding.result is Result.PASS or finding.judgement.left_open
@@ -168,6 +176,20 @@ def _counted_as(finding: Finding) -> str:
     if finding.blocks and finding.result is Result.PASS:
         return _OUTDATED
     return _ACCEPTED if finding.effect is Effect.ACCEPTED else str(finding.result)
+
+
+def switched_off(finding: Finding) -> bool:
+    """Return whether models.yaml keeps from being a gate what is declared one, and fails."""
+    gates = finding.claim.severity.gates and not finding.severity.gates
+    return gates and finding.verdict is Verdict.FAIL
+
+
+def _switched_off(findings: Sequence[Finding]) -> Iterator[str]:
+    off = [(f.model, f.audit) for f in findings if switched_off(f)]
+    if n := len({*off}):
+        named = ", ".join(dict.fromkeys(audit for _, audit in off))
+        fail = "gate that fails" if n == 1 else "gates that fail"
+        yield f"models.yaml switched off {n} {fail}: {named}"
 
 
 def _regressed(blocking: Sequence[Finding]) -> list[Finding]:

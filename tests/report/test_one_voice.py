@@ -51,7 +51,7 @@ def test_every_output_counts_the_same_gates(run: Results) -> None:
     assert count_gates(run.findings) == GATES
     assert f"FAILS  {GATES}" in screen[0]
     assert f"\n{GATES}\n" in summary
-    assert f"</b> {GATES}." in page
+    assert f"</b> 1 fail, 1 open block. {GATES}." in page
     assert replay.lines(again)[-2].startswith(f"{GATES}; 0 results changed; ")
     assert terminal.quiet(run.findings, run.verdict).text == f"rmaudit: FAILS: {GATES}"
     assert run.verdict.why.startswith("1 fail, 1 open block; ")
@@ -84,3 +84,19 @@ def test_a_failure_is_told_after_all_were_judged(run: Results) -> None:
     assert str(chance.result) == "open"
     for text in (page, markdown.render(run)):
         assert f"but among {gates} findings of gates this may be chance" in text
+
+
+def test_every_output_names_what_models_yaml_switched_off(run: Results) -> None:
+    """A run that passes for it says so wherever its verdict stands."""
+    policy = Policy(everywhere=Rules(severity={"fails": Severity.INFO}))
+    off = results(decide(list(run.findings[:2] + run.findings[5:6]), policy, TODAY))
+    said = "models.yaml switched off 1 gate that fails"
+
+    assert str(off.verdict) == f"PASSES: {said}: fails"
+    assert f"Passes; {said}</h2>" in html_page.render(off)
+    assert "<b>Switch on again</b>" in html_page.render(off)
+    assert said in markdown.render(off)
+    assert f"{said}: fails" in "".join(
+        each.text for each in terminal.summary(off.findings, off.verdict)
+    )
+    assert said in replay.lines(replay.summarize(off, off, None))[-1]

@@ -94,7 +94,8 @@ def summary(
     head = screen.told(verdict.headline, run.gates)
     lines = [Line(each.text, _colour(run), bold=True) for each in head]
     lines += [each for gap in gaps for each in screen.told(f"not a whole run: {gap}")]
-    lines += [each for said in (run.correction, run.tested) for each in screen.told(said)]
+    why = verdict.why if verdict.outcome.releases else ""
+    lines += [each for said in (why, run.correction, run.tested) for each in screen.told(said)]
     if verdict.outcome is Outcome.NOT_ESTABLISHED:
         lines += screen.told(f"{run.advice}.")
     elif findings and not any(finding.estimate for finding in findings):
