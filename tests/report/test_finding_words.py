@@ -43,8 +43,10 @@ NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
         ),
         (
             but(PASSES, blocks=True, verdict=Verdict.INCONCLUSIVE, controls={"long words": NULL}),
-            "0.20 [0.10, 0.30] sd, must be above 0: a trivial scorer passes this too, so a pass "
-            "would show nothing",
+            (
+                "0.20 [0.10, 0.30] sd, must be above 0: a trivial scorer passes this too, so a "
+                "pass would show nothing"
+            ),
         ),
         (REGRESSED, "0.20 sd, must be above 0; regressed against the blessed release of May"),
         (
