@@ -105,6 +105,8 @@ def _next_steps(
         yield f"next: add the line {_PARTIAL} to {folder / _IGNORED}"
     if model and _is_outside(Path(model).expanduser(), folder):
         yield f"next: put {model} where CI finds it: it lies outside of {folder}"
+    if FILE in kept and model:
+        yield f"next: write {model} into {folder / FILE}, which is left as it is"
     if FILE in [*written, *kept]:
         yield "next: pytest audits"
     else:

@@ -71,7 +71,8 @@ def demo(
     if _is_to_be_scored(score, as_json=as_json):
         raise typer.Exit(_run_bundled_audits())
     if not as_json:
-        say(f"to score the same model on this machine (minutes, 93 MB): {_AGAIN}")
+        how = "in a clone of rmaudit (minutes, 93 MB)"
+        say(f"to score the same model on this machine, {how}: {_AGAIN}")
 
 
 def _is_to_be_scored(asked: bool | None, *, as_json: bool) -> bool:  # noqa: FBT001  (an option's value)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.model_registry import FILE, ModelSpec
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import held_back
 from rmaudit.plugin.collection import COLLECTED, Collected
@@ -49,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if asked.on and not hasattr(config, "workerinput") and not planner_of(config):
         config.pluginmanager.register(RayHooks(), "rmaudit-ray-prefetch")
     _refuse_no_audits(config)
+    _refuse_to_gate_the_bundled_model(asked)
     own_words_of(config)
     # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
     config.option.force_short_summary = True
@@ -75,6 +76,16 @@ def _refuse_no_audits(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"there is no folder `{_AUDITS}` in {here}; go to the one that has it, or write "
             "rmaudit's audits here with `rmaudit init`"
+        )
+
+
+def _refuse_to_gate_the_bundled_model(asked: RunOptions) -> None:
+    """Raise if a gate would be of the bundled model because nobody named one, here or in a file."""
+    if asked.gate and not asked.models and not asked.registry and not Path(FILE).is_file():
+        raise pytest.UsageError(
+            f"--rm-gate: no model was named, and there is no {FILE} in {Path.cwd()}: the verdict "
+            f"would be of the small bundled model; go to the folder of your {FILE}, or name a "
+            "model with --model"
         )
 
 

@@ -20,7 +20,8 @@ QUESTIONS = {
 }
 """Each question by its family; `yes` is good news in all of them."""
 OTHER = "Do your own audits pass?"  # those of no family
-_GRAVEST_FIRST = ("fail", "blocks open", "not run", "accepted", "open", "pass")
+_GRAVEST_FIRST = ("fail", "blocks open", "not run", "accepted", "doubtful", "open", "pass")
+_SIGNS = {"blocks open": "open", "doubtful": "open"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class AskedQuestion:
     @property
     def sign(self) -> str:
         """Return the key of its sign in `summary.MARKS`."""
-        return self.gravest.removeprefix("blocks ")
+        return _SIGNS.get(self.gravest, self.gravest)
 
     @property
     def mark(self) -> str:
@@ -99,6 +100,8 @@ def _question(family: str, rows: Sequence[Row]) -> AskedQuestion:
 
 
 def _kind(row: Row) -> str:
+    if row.doubt and row.sign == "pass":
+        return "doubtful"
     return "blocks open" if row.sign == "open" and row.blocking else row.sign
 
 
@@ -117,10 +120,11 @@ def _answer(kinds: Sequence[str], off: int) -> str:
         return f"Not measured: {_gates(len(kinds))} {'has' if len(kinds) == 1 else 'have'} no data."
     n = {kind: kinds.count(kind) for kind in _GRAVEST_FIRST}
     open_, of = n["blocks open"] + n["open"], f"of {_gates(len(kinds))}"
-    failed, accepted, lost = n["fail"], n["accepted"], n["not run"]
+    failed, accepted, lost, doubtful = n["fail"], n["accepted"], n["not run"], n["doubtful"]
     rest = [
         *([f"{lost} {_was(lost)} not measured"] if lost else []),
         *([f"{open_} {_is(open_)} open"] if open_ else []),
+        *([f"{doubtful} {_passes(doubtful)} as random scores do"] if doubtful else []),
         *([_off(off)] if off else []),
     ]
     if failed:
@@ -129,9 +133,9 @@ def _answer(kinds: Sequence[str], off: int) -> str:
     if accepted:
         stop = f"{accepted} {of} {_does(accepted)} not pass, which models.yaml accepts"
         return _sentence(f"Not in all: {stop}", rest)
-    if n["blocks open"] or lost or off or not n["pass"]:
+    if n["blocks open"] or lost or off or doubtful or not n["pass"]:
         passed = n["pass"] or "none"
-        return _sentence(f"Not known: {passed} {of} {'pass' if n['pass'] > 1 else 'passes'}", rest)
+        return _sentence(f"Not known: {passed} {of} {_passes(max(n['pass'], 1))}", rest)
     return _sentence(f"Yes, as far as {n['pass']} {of} can tell", rest)
 
 
@@ -157,6 +161,10 @@ def _was(n: int) -> str:
 
 def _fails(n: int) -> str:
     return "fails" if n == 1 else "fail"
+
+
+def _passes(n: int) -> str:
+    return "passes" if n == 1 else "pass"
 
 
 def _does(n: int) -> str:

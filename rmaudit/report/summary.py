@@ -5,6 +5,7 @@ What is said of a single finding is in `finding_words` and in `verdicts.verdict_
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -151,7 +152,7 @@ class Summary:
         corrected = [f for f in self.findings if f.judgement.p_holm is not None]
         if not self.gaps or not any(f.verdict is Verdict.FAIL for f in corrected):
             return ""
-        n = len(corrected)
+        n = max(Counter(f.model for f in corrected).values())
         return (
             f"Holm's correction for many tests is over {n} finding{'' if n == 1 else 's'}; a whole "
             "run may have more, and find open what fails here"

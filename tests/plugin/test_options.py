@@ -72,6 +72,11 @@ def test_a_misspelt_option_is_named(run: Run) -> None:
     assert "did you mean" not in run(PASSING, "--cov-everything", model=None).said.stderr.str()
 
 
+def test_no_verdict_of_the_bundled_model_by_accident(run: Run, tmp_path: Path) -> None:
+    """A gate without a model and without a models.yaml would be of another model than is meant."""
+    run(PASSING, "--rm-gate", model=None).refuses("--rm-gate: no model was named", str(tmp_path))
+
+
 # Which models
 
 

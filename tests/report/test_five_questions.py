@@ -10,7 +10,7 @@ from rmaudit.report.five_questions import OTHER, QUESTIONS, AskedQuestion, quest
 from rmaudit.report.summary import summarize_findings
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.run_verdict import of_run
 from rmaudit.verdicts.verdict_policy import Policy, Rules
 from tests.findings import TODAY, but, found, gap, waived
@@ -53,6 +53,22 @@ def test_a_sentence_counts_the_gates(findings: list[Finding], sign: str, answer:
     (question,) = asked(*findings)
 
     assert (question.sign, question.answer) == (sign, answer)
+
+
+def test_a_pass_that_may_mean_indifference_is_no_yes() -> None:
+    """Where random scores pass as well, and no gate shows that the model tells good from bad."""
+    random = {"random": Control(Verdict.PASS, False, 0.1, 0.05, 0.2)}
+    incompetent = but(FAILS, audit="framing_inversion")
+    passes = [but(but(PASSES, audit=name), controls=random) for name in "ab"]
+    each = [
+        replace(f, claim=replace(f.claim, family="meaning" if f is incompetent else "people"))
+        for f in (incompetent, *passes)
+    ]
+
+    _, people = questions_of(summarize_findings(each, of_run(each)).ranked)
+
+    said = "Not known: none of 2 gates passes; 2 pass as random scores do."
+    assert (people.sign, people.answer) == ("open", said)
 
 
 def test_what_blocks_stands_first() -> None:

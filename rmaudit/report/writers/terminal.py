@@ -146,7 +146,8 @@ def _doubtful_passes(model: str, rows: Sequence[Row], screen: Screen) -> Iterato
     """Yield a line on a model's gates whose pass may only mean that it has no preferences."""
     if own := [r for r in rows if r.gate and r.doubt and r.model == model and _passes(r)]:
         audits = ", ".join(row.audit for row in own)
-        said = f"{audits}: pass{'' if len(own) > 1 else 'es'}, but {own[0].doubt}"
+        whose = "" if len({row.model for row in rows}) == 1 else f"{model}: "
+        said = f"{whose}{audits}: pass{'' if len(own) > 1 else 'es'}, but {own[0].doubt}"
         yield from screen.told(said, mark="pass")
 
 

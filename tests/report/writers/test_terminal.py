@@ -185,7 +185,9 @@ def test_a_pass_of_random_scores_too_says_so(models: int) -> None:
 
     written = told(findings, width=300)
 
-    said = "erasure, gcg: pass, but it may mean indifference: random scores pass it too, and "
+    said = (
+        "toy: " if models > 1 else ""
+    ) + "erasure, gcg: pass, but it may mean indifference: random scores pass it too, and "
     assert f"✓ {said}framing_inversion does not pass" in written
     assert ("✓ frequency" in written) is (models == 1)
 
