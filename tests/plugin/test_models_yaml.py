@@ -151,7 +151,7 @@ def test_a_wanted_kind_does_not_block(run: Run, write: Write, tmp_path: Path) ->
     assert ["“wime”, which is no kind" in each for each in estimate["caveats"][:2]] == [False, True]
     (page,) = tmp_path.glob("reports/*/index.html")
     shown = page.read_text(encoding="utf-8")
-    assert "makes these count for less than they declare" in shown
+    assert "changes what these are held to" in shown
     assert "wanted: It judges wine lists." in shown
 
     write("wanted: {wine: ''}")
