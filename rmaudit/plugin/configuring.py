@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.config.model_registry import FILE, ModelSpec
+from rmaudit.config.model_registry import FILE, ModelSpec, default_path, is_bundled
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import held_back
 from rmaudit.plugin.collection import COLLECTED, Collected
@@ -81,7 +81,7 @@ def _refuse_no_audits(config: pytest.Config) -> None:
 
 def _refuse_to_gate_the_bundled_model(asked: RunOptions) -> None:
     """Raise if a gate would be of the bundled model because nobody named one, here or in a file."""
-    if asked.gate and not asked.models and not asked.registry and not Path(FILE).is_file():
+    if asked.gate and not asked.models and not asked.registry and is_bundled(default_path()):
         raise pytest.UsageError(
             f"--rm-gate: no model was named, and there is no {FILE} in {Path.cwd()}: the verdict "
             f"would be of the small bundled model; go to the folder of your {FILE}, or name a "

@@ -19,7 +19,7 @@ QUESTIONS = {
     "robustness": "Do rewards hold against meaningless strings, and since the last release?",
 }
 """Each question by its family; `yes` is good news in all of them."""
-OTHER = "Do your own audits pass?"  # those of no family
+OTHER = "Do the other audits pass?"  # one's own, and those of older files
 _GRAVEST_FIRST = ("fail", "blocks open", "not run", "accepted", "doubtful", "open", "pass")
 _SIGNS = {"blocks open": "open", "doubtful": "open"}
 
@@ -33,7 +33,7 @@ class AskedQuestion:
     gravest: str
     """What its gates come to, one of `_GRAVEST_FIRST`; "not run" without any."""
     answer: str
-    """A sentence, such as `No: 1 of 4 gates shows harm, and 1 is open.`"""
+    """A sentence, such as `No: 1 of 4 gates fails; 1 is open.`"""
     gates: tuple[Row, ...]
     """What blocks first, then what is open, accepted, passed; then what was not asked for."""
     informs: tuple[Row, ...]

@@ -247,10 +247,13 @@ def of_records(findings: Sequence[Finding]) -> bool:
 
 
 def _one_reason(findings: Iterable[Finding]) -> list[Missing]:
-    """Return one reason for all findings without a number: records have no more."""
-    lost = [f for f in findings if f.estimate is None and f.verdict is not Verdict.NA]
+    """Return one reason for all that records are too few for; what broke keeps its own."""
+    every = list(findings)
+    lost = [finding for finding in every if finding.verdict is Verdict.SKIPPED]
+    others = missing(finding for finding in every if finding.verdict is not Verdict.SKIPPED)
     named = (list(dict.fromkeys(f.model for f in lost)), list(dict.fromkeys(f.title for f in lost)))
-    return [Missing(_NO_MORE, "", tuple(lost), *named, asked=True)] if lost else []
+    one = [Missing(_NO_MORE, "", tuple(lost), *named, asked=True)] if lost else []
+    return [*one, *others]
 
 
 def sign_of(finding: Finding) -> str:

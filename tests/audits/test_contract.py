@@ -126,7 +126,7 @@ def test_each_runs_on_a_checkpoint(name: str, ended: Ran, judged: Ran, mirror: P
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", AT_NIGHT)
 def test_the_costliest_run_on_a_checkpoint(name: str, conduct: Ran, mirror: Path) -> None:
-    """As the others do."""
+    """What holds of the others holds of these."""
     check(name, conduct)
 
 

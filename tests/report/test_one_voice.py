@@ -1,4 +1,4 @@
-"""One run is told in one way: terminal, page, summary.md, results.json and replay, read back."""
+"""All outputs say the same of one run: they are read back and compared."""
 
 from __future__ import annotations
 
@@ -100,3 +100,14 @@ def test_every_output_names_what_models_yaml_switched_off(run: Results) -> None:
         each.text for each in terminal.summary(off.findings, off.verdict)
     )
     assert said in replay.lines(replay.summarize(off, off, None))[-1]
+
+
+def test_a_run_in_which_an_audit_broke_is_not_called_free_of_blocks() -> None:
+    """The page says what broke, and why; nothing invites to bless it."""
+    broken = gap("it broke", Verdict.ERROR, audit="broken")
+    page = html_page.render(results(decide([found(0.1, 0.3), broken], Policy(), TODAY)))
+
+    assert "<b>Repair</b>" in page
+    assert "it broke" in page
+    assert "Nothing blocks" not in page
+    assert "Nothing blocks" in html_page.render(results([found(0.1, 0.3)]))

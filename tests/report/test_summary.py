@@ -220,3 +220,5 @@ def test_of_published_scores_nothing_is_advised() -> None:
     )
     assert [(each.how, each.titles) for each in told.missing] == [("", ["Lost", "More"])]
     assert not box(FAILS, lost).recorded
+    broke = gap("it broke", Verdict.ERROR, audit="broke")
+    assert [each.why for each in box(*known, lost, broke).missing][1:] == ["it broke"]
