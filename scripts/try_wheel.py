@@ -1,10 +1,10 @@
-"""Build sdist and wheel, check how an index would show them, and try both in new environments.
+"""Build sdist and wheel, check how an index would show them, and try the wheel.
 
     python -m scripts.try_wheel [FOLDER]
 
-Each is installed into a new environment, where nothing of the checkout is, and audits a toy there.
-The new environments have the packages of this one, but for rmaudit, which is the file's. So this
-takes seconds. The files that stood the trial are left in FOLDER, where one is given.
+The wheel is built from the sdist, and installed into a new environment, where nothing of the checkout
+is, and audits a toy there. The new environment has the packages of this one, but for rmaudit, which
+is the wheel's. So this takes seconds. The files are left in FOLDER, where one is given.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from pathlib import Path
 from tests.toys import toy_checkpoint
 
 ROOT = Path(__file__).parents[1]
-TOOLS = ("build==1.6.1", "twine==7.0.0")
+CHECK = ("uvx", "twine==7.0.0", "check", "--strict")
 WHERE = "import rmaudit; print(rmaudit.__file__, rmaudit.__version__)"
 IN_PYTHON = "import rmaudit; print(rmaudit.run('./toy', audits=['numerics']).figures[0].estimate)"
 
 
 def main() -> int:
-    """Build both files and try them; return exit code 0 if both work, else 1."""
+    """Build both files and try the wheel; return exit code 0 if it works, else 1."""
     with tempfile.TemporaryDirectory(prefix="rmaudit-wheel-") as scratch:
         files = _built(Path(scratch))
         toy_checkpoint(Path(scratch) / "toy")
-        broken = [file.name for file in files if not _works(file, Path(scratch))]
-        if broken:
-            print(f"does not work: {', '.join(broken)}")
+        (wheel,) = (file for file in files if file.suffix == ".whl")
+        if not _works(wheel, Path(scratch)):
+            print(f"does not work: {wheel.name}")
             return 1
         for folder in sys.argv[1:2]:
             Path(folder).mkdir(parents=True, exist_ok=True)
@@ -44,18 +44,15 @@ def main() -> int:
 
 def _built(home: Path) -> list[Path]:
     """Build the sdist, and the wheel from it; return their paths once twine accepts them."""
-    venv.create(home / "tools", with_pip=True)
-    python = str(home / "tools" / "bin" / "python")
-    output_of(python, "-m", "pip", "install", "-q", *TOOLS)
-    output_of(python, "-m", "build", "--outdir", str(home / "dist"), str(ROOT))
+    output_of("uv", "build", "-q", "--no-create-gitignore", "-o", str(home / "dist"), str(ROOT))
     files = sorted((home / "dist").iterdir())
-    print(output_of(python, "-m", "twine", "check", "--strict", *map(str, files)).strip())
+    print(output_of(*CHECK, *map(str, files)).strip())
     return files
 
 
 def _works(file: Path, scratch: Path) -> bool:
     """Return whether a suite that `rmaudit init` writes audits a toy, with this file installed."""
-    home = scratch / f"of-{file.suffix.strip('.')}"
+    home = scratch / "of-wheel"
     python = _installed(file, home)
     shutil.copytree(scratch / "toy", home / "work" / "toy")
 
