@@ -227,8 +227,8 @@ def chart(  # noqa: PLR0913  (keyword-only after the subject)
     heads += [(each, "", _FONT) for said in subtitle for each in wrapped(said, room)]
     top, written = float(_PAD), []
     for said, kind, size in heads:
+        written.append(text(_PAD, top + size, said, kind=kind))
         top += size + 3
-        written.append(text(_PAD, top - 3, said, kind=kind))
     top += 6
     said = f" {'; '.join(facts)}." if facts else ""
     named, whole = (

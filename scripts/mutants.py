@@ -1,6 +1,6 @@
 """Change the product in drawn places, one at a time, and see whether the tests notice.
 
-    python -m scripts.mutants CHECKOUT [--seed 0] [--judging 10] [--others 20]
+    python -m scripts.mutants CHECKOUT [--seed 0] [--judging 10] [--others 20] [--list]
 
 CHECKOUT is a clone to work in: each mutant is written into it, tried and taken back. What can be
 mutated is found by rule (`mutants_of`): comparisons, arithmetic, `and` and `or`, `not`, `True` and
@@ -8,8 +8,8 @@ mutated is found by rule (`mutants_of`): comparisons, arithmetic, `and` and `or`
 the others are pixels and sizes of batches. Places are drawn without choice: `--judging` of them in
 measures and verdicts, `--others` anywhere else, each place alike.
 
-A mutant meets the tests in three steps, until one fails: the files that name its module and its
-room's folder, each with their slow tests, and the whole fast tier. One that survives is for
+A mutant meets the tests until one fails, the nearest first: those of its module, of the files that
+name it and of its room, then their slow ones, then the whole fast tier. One that survives is for
 `just slow`, or for a reader, who may find that it changes nothing that can be seen.
 """
 
@@ -32,7 +32,7 @@ SWAPS: dict[type[ast.AST], str] = {
     ast.FloorDiv: "/", ast.BitAnd: "|", ast.BitOr: "&", ast.And: "or", ast.Or: "and",
 }  # fmt: skip
 JUDGING = ("measures", "verdicts")
-BOTH, FAST = "not nightly", "not slow and not nightly"
+FAST, SLOW = "not slow and not nightly", "slow and not nightly"
 
 
 class Mutant(NamedTuple):
@@ -52,17 +52,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--judging", type=int, default=10, help="mutants of measures and verdicts")
     parser.add_argument("--others", type=int, default=20, help="mutants of all other rooms")
+    parser.add_argument("--list", action="store_true", help="only list the mutants: nothing is run")
     given = parser.parse_args()
     root: Path = given.checkout.resolve()
-    if root == Path(__file__).parents[1] or _run(root, "git", "status", "--porcelain"):
+    here = root == Path(__file__).parents[1]
+    if not given.list and (here or _run(root, "git", "status", "--porcelain")):
         sys.exit(f"{root}: name another checkout than this one, without changes: it is changed")
     survived = 0
     for mutant in drawn(root, given.judging, given.others, random.Random(given.seed)):  # noqa: S311 (no secret)
-        killer = _killer(root, mutant)
-        survived += killer is None
-        print(f"{mutant.path.relative_to(root)}:{mutant.line}: {killer or 'SURVIVED'}", flush=True)
+        print(f"{mutant.path.relative_to(root)}:{mutant.line}", flush=True)
         print(f"  - {mutant.before}\n  + {mutant.after}", flush=True)
-    print(f"{given.judging + given.others} mutants, {survived} survived")
+        if not given.list:
+            killer = _killer(root, mutant)
+            survived += killer is None
+            print(f"  {killer or 'SURVIVED'}", flush=True)
+    if not given.list:
+        print(f"{given.judging + given.others} mutants, {survived} survived")
     sys.exit(bool(survived))
 
 
@@ -101,12 +106,15 @@ def mutants_of(path: Path, text: str, *, numbers: bool) -> Iterator[Mutant]:
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those of types, decorators and imports."""
+    """Yield all nodes but those of types, decorators, imports, and `strict`, which guards zips."""
     for name, value in ast.iter_fields(tree):
         if name in {"annotation", "returns", "decorator_list"}:
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not isinstance(child, ast.Import | ast.ImportFrom):
+            if isinstance(child, ast.AST) and not (
+                isinstance(child, ast.Import | ast.ImportFrom)
+                or getattr(child, "arg", "") == "strict"
+            ):
                 yield child
                 yield from _running(child)
 
@@ -159,42 +167,40 @@ def _end(node: ast.expr) -> _At:
 
 def _killer(root: Path, mutant: Mutant) -> str | None:
     """Return the first test that fails, or None; the module is as it was afterwards."""
-    was = mutant.path.read_text(encoding="utf-8")
+    was, stat = mutant.path.read_text(encoding="utf-8"), mutant.path.stat()
     module = mutant.path.stem
+    tests = root / "tests"
+    own = list(tests.rglob(f"test_{module}.py"))
     naming = [
-        str(path)
-        for path in sorted((root / "tests").rglob("test_*.py"))
+        path
+        for path in sorted(tests.rglob("test_*.py"))
         if module in path.stem or f"import {module}" in (text := path.read_text(encoding="utf-8"))
         or f".{module} import" in text
     ]  # fmt: skip
-    room = root / "tests" / mutant.path.relative_to(root / "rmaudit").parts[0]
+    room = [tests / mutant.path.relative_to(root / "rmaudit").parts[0]]
+    near = [*naming, *room] if room[0].is_dir() else naming
     try:
         mutant.path.write_text(mutant.text, encoding="utf-8")
-        near = [naming, [str(room)] if room.is_dir() else []]
-        steps = [(tests, BOTH) for tests in near if tests] + [([str(root / "tests")], FAST)]
-        for tests, which in steps:
-            if found := _first_failure(root, tests, which):
+        for where, which in (
+            (own, FAST),
+            (naming, FAST),
+            (near, FAST),
+            (near, SLOW),
+            ([tests], FAST),
+        ):
+            if where and (found := _first_failure(root, where, which)):
                 return found
     finally:
         mutant.path.write_text(was, encoding="utf-8")
+        # A mutant of the same size and second would else be taken for it, as it was compiled.
+        os.utime(mutant.path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     return None
 
 
-def _first_failure(root: Path, tests: list[str], which: str) -> str | None:
+def _first_failure(root: Path, tests: list[Path], which: str) -> str | None:
     """Run tests until one fails; a mutant that hangs is noticed after twenty minutes."""
-    options = [
-        "-x",
-        "-q",
-        "-n",
-        "0",
-        "-p",
-        "no:cacheprovider",
-        "--no-header",
-        "--tb=no",
-        "-m",
-        which,
-    ]
-    command = [sys.executable, "-m", "pytest", *options, *tests]
+    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
+    command = [sys.executable, "-m", "pytest", *options, "-m", which, *map(str, tests)]
     env = os.environ | {"PYTHONPATH": str(root)}
     try:
         ran = subprocess.run(  # noqa: S603  (pytest)

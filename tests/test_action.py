@@ -243,7 +243,6 @@ def test_a_pull_request_is_told_what_changed(fresh: Job) -> None:
     assert [each["body"] for each in job.github.comments[:4]] == [mark, mark, mark, None]
 
 
-@pytest.mark.nightly
 def test_nothing_is_taken_from_the_checkout(job: Job) -> None:
     """Neither scores nor reports: a pull request could commit its own, with valid checksums."""
     action = yaml.safe_load((ROOT / "action" / "action.yml").read_text(encoding="utf-8"))
@@ -257,7 +256,6 @@ def test_nothing_is_taken_from_the_checkout(job: Job) -> None:
 NO = "::warning::no comment: GitHub"
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -282,7 +280,6 @@ def test_what_github_answers_is_no_more_than_a_warning(
     assert comment.stdout.startswith(said)
 
 
-@pytest.mark.nightly
 def test_a_gate_of_another_name_is_red(job: Job) -> None:
     """A misspelling must not open it, and costs no minutes."""
     _, done = job.run(STEPS[:1], gate="pass")
@@ -291,7 +288,6 @@ def test_a_gate_of_another_name_is_red(job: Job) -> None:
     assert "gate is 'pass', allowed: passes, failures or never" in done["Audit"].stdout
 
 
-@pytest.mark.nightly
 def test_no_report_is_red_at_once(job: Job) -> None:
     """A model that is not there leaves none: no comment, no gate that could be green."""
     outputs, done = job.run(model="nowhere", gate="never")
@@ -307,7 +303,6 @@ import rmaudit
 
 @rmaudit.audit(claim="It scores.", source="ours", base_rate="all", prompts=["greatest"],
                bound=rmaudit.above(0.0, unit="points"))
-@pytest.mark.nightly
 def test_one(rng):
     return rmaudit.Estimate(1.0, 0.9, 1.1, unit="points", n=9, interval="made up")
 """
@@ -327,7 +322,6 @@ GATES = {  # the verdict, and exit codes by gate
 }
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("case", BESIDE)
 def test_the_action_is_red_where_pytest_is(job: Job, case: str) -> None:
     """A plain test that fails, a skipped audit file, a teardown that fails: red; else green."""
@@ -342,7 +336,6 @@ def test_the_action_is_red_where_pytest_is(job: Job, case: str) -> None:
         assert (outputs["verdict"], done["Audit"].returncode) == (outcome, code), gate
 
 
-@pytest.mark.nightly
 def test_the_report_is_that_of_this_run(job: Job) -> None:
     """Though one in the cache has a later name; none is kept beside it."""
     reports = job.temp / "rmaudit" / "rmaudit" / "reports"
@@ -357,7 +350,6 @@ def test_the_report_is_that_of_this_run(job: Job) -> None:
     assert [*reports.iterdir()] == [Path(outputs["report"])]
 
 
-@pytest.mark.nightly
 def test_an_audit_that_ends_python_is_red(job: Job) -> None:
     """With exit code 0 and no report, whatever the gate is."""
     folder = job.folder / "suite-gone"

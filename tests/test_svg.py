@@ -70,12 +70,15 @@ def test_texts_of_ticks_do_not_touch() -> None:
 
 @given(TEXTS, st.floats(20, 300))
 def test_no_text_is_wider_than_its_room(text: str, room: float) -> None:
-    """What is cut says so; what fits is whole."""
+    """What is cut says so, and is no shorter than it must be; what fits is whole."""
     shown = svg.fitted(text, room)
     lines = svg.wrapped(text, room)
 
     assert svg.width_of(shown) <= room
-    assert shown == text or shown.endswith("…")
+    if shown != text:
+        assert shown.endswith("…")
+        longer = text[: len(shown)]
+        assert longer[-1].isspace() or svg.width_of(f"{longer}…") > room
     assert len(lines) <= 2
     assert all(svg.width_of(line) <= room for line in lines)
 
@@ -108,5 +111,8 @@ def test_a_chart_is_named_and_as_high_as_what_is_in_it() -> None:
 
     heights = [float(re.findall(r'height="([\d.]+)"', each)[0]) for each in (low, tall)]
     assert heights[1] - heights[0] == 13 + 3 + 11 + 3
+    first, second, third = (float(y) for y in re.findall(r'<text[^>]* y="([\d.]+)"', tall))
+    assert first == svg._PAD + 13
+    assert (second - first, third - second) == (3 + 13, 3 + 11)
     assert 'role="img" aria-label="A title. one; two."><title>A title</title>' in low
     assert math.isclose(float(re.findall(r'width="([\d.]+)"', low)[0]), svg.WIDTH)

@@ -102,8 +102,8 @@ def ids_after_each(
         return [ids_after(tokenizer, before, text) for text in texts]
     found = _after(tokenizer, _from_last_added_token(tokenizer, before), texts)
     without = [text for text, ids in zip(texts, found, strict=True) if ids is None]
-    mid_text = dict(zip(without, _ids_mid_text(tokenizer, without), strict=True))
-    return [mid_text[text] if ids is None else ids for text, ids in zip(texts, found, strict=True)]
+    mid_text = iter(_ids_mid_text(tokenizer, without))
+    return [next(mid_text) if ids is None else ids for ids in found]
 
 
 def _after(
@@ -138,7 +138,7 @@ def decode_each(
     Special tokens are included. Within a text, a piece is decoded behind another: decoders take a
     space off the start of a text.
     """
-    anchor = () if at_start else ids_alone(tokenizer, _ANCHORS[1])
+    anchor = () if at_start else ids_alone(tokenizer, "x")
     rows = [list(anchor), *([*anchor, *piece] for piece in pieces)]
     first, *texts = decoded(tokenizer, rows)
     return [text.removeprefix(first) for text in texts]

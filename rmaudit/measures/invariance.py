@@ -121,15 +121,13 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         raise MeasureError("all answers to a prompt have the same reward: there is no spread")
 
     def shifts(drawn: _Floats) -> tuple[_Floats, _Floats]:
-        """Return each change's shift, shape (k,), and the answers' influences on it, (k, n)."""
+        """Return each change's shift, (k,), and the answers' influences, (k, n), up to a mean."""
         squares = _squared_distances_from_prompt_mean(drawn[:, 0], prompts)
         spread = math.sqrt(squares.mean())
         moved = np.stack([weights * (drawn[:, after] - drawn[:, old]) for after, old in pairs])
         found = moved.mean(axis=1) / spread
         shares = np.abs(weights) / np.abs(weights).mean()
-        influence = (moved / spread - found[:, None] * shares) - np.outer(
-            found, squares / squares.mean() - 1
-        ) / 2
+        influence = moved / spread - found[:, None] * (shares + squares / squares.mean() / 2)
         return found, influence
 
     def value_of(drawn: _Floats) -> float:

@@ -14,7 +14,6 @@ time, both with a warning; where even that disagrees, the model is refused.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -115,7 +114,7 @@ def length_class(length: int) -> int:
     What goes wrong with length does so beyond some length: that of a window, a rotation, or a
     fused kernel.
     """
-    return int(2 * math.log2(max(1, length)))
+    return (length * length).bit_length()
 
 
 def _slow_down_until_equal(weights: Weights, gap: Callable[[], str], name: str) -> None:

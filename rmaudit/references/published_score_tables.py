@@ -230,7 +230,7 @@ def without_twins(paths: Iterable[Path]) -> list[Path]:
 def mirrored(source: str) -> tuple[Path, ...]:
     """Return the files of published word scores for a hub id, below RMAUDIT_DATA; () if none."""
     mirror = os.environ.get("RMAUDIT_DATA")
-    if not mirror or "/" not in source:
+    if not mirror:
         return ()
     folder = Path(mirror) / MIRROR
     found = (path for end in ("csv", "parquet") for path in folder.glob(f"*/*_rewards_*.{end}"))

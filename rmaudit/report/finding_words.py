@@ -158,8 +158,8 @@ def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
     """
     reason = finding.reason.removeprefix(f"{finding.model}: ")
     named = re.sub(rf"(?<![\w.-]){re.escape(finding.model)}(?![\w.-])", _ANY, reason)
-    why, *how = _REMEDY.split(named, maxsplit=1)
-    return addressed(why), "".join(how)
+    why, *how = _REMEDY.split(named)
+    return addressed(why), "; ".join(how)
 
 
 def caveats_of(findings: Sequence[AnyFinding]) -> tuple[list[str], dict[str, list[str]]]:

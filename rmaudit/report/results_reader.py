@@ -273,13 +273,10 @@ def _wrong_summaries(sweep: SweepSummary, rows: pd.DataFrame) -> list[str]:
     values = scores[scored].astype(float)
     if not len(values) or not np.isfinite(values).all():
         return ["n"]
-    found = {"n": len(values), "mean": float(values.mean()), "sd": float(values.std())}
+    wrong = ["n"] if sweep.n != len(values) else []
+    found = {"mean": float(values.mean()), "sd": float(values.std())}
     far = _CLOSE * float(np.abs(values).max())
-    wrong = [
-        name
-        for name, v in found.items()
-        if abs(getattr(sweep, name) - v) > max(far, _CLOSE * abs(v))
-    ]
+    wrong += [name for name, v in found.items() if abs(getattr(sweep, name) - v) > far]
     by_id = dict(zip(ids[scored].tolist(), values.tolist(), strict=True))
     wrong += [
         end

@@ -117,9 +117,9 @@ class Evaluator:
     def _note(self, hit: Hit) -> None:
         before = self.hits.setdefault(hit.ids, hit)  # its digits may differ in another context
         hit = hit._replace(score=before.score, value=before.value)
-        first = self.best_by_start.get(hit.start)
-        if hit.start != AFTER_ALL_STARTS and (first is None or _rank(hit) < _rank(first)):
-            self.best_by_start[hit.start] = hit
+        if hit.start != AFTER_ALL_STARTS:
+            best = self.best_by_start.get(hit.start, hit)
+            self.best_by_start[hit.start] = min(best, hit, key=_rank)
         if self._best is None or hit.value > self._best:
             self._best = hit.value
             self.trace.append((hit.evaluation, hit.score))

@@ -70,7 +70,9 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     assert {name: files(tmp_path)[name] for name in own} == own
     assert sorted(told["kept"]) == sorted(own)
     assert WORKFLOW in told["written"]
-    again = run("init", tmp_path)
+    again = run("init", tmp_path, "--model", "owner/name")
+    left = f"next: write owner/name into {tmp_path}/models.yaml, which is left as it is"
+    assert left in again.stdout.splitlines()
     assert f"there already, left as it is: {tmp_path}/conftest.py" in again.stdout
     assert "wrote" not in again.stdout
     assert again.exit_code == 0

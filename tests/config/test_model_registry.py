@@ -120,6 +120,15 @@ def test_an_objective_is_a_model_of_its_own(three: Registry, inside: Path) -> No
             resolve(three, wrong)
 
 
+def test_an_entry_names_an_output_of_a_head_or_an_id(tmp_path: Path) -> None:
+    """Not both: the reward is in one place."""
+    text = "models: {{A: {{source: a/b, default: true, objective: safety{}}}}}"
+
+    assert registry(tmp_path, text.format("")).default.objective == "safety"
+    with pytest.raises(SpecError, match=r"A: objective: .*`logit` says where the reward is"):
+        registry(tmp_path, text.format(", logit: 3"))
+
+
 def test_the_current_folder_has_its_own_name(
     three: Registry, inside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -160,7 +160,6 @@ def test_a_judge_is_opened_from_its_entry_as_plain_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_what_was_made_and_no_process(
     toy: Path, tmp_path: Path, number: signal.Signals
@@ -230,7 +229,6 @@ def test_what_no_worker_can_have_is_refused(cluster: Any, toy: Path, tmp_path: P
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
 def test_what_kills_its_workers_is_given_up(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
 ) -> None:
@@ -249,7 +247,6 @@ def test_what_kills_its_workers_is_given_up(
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
 def test_a_run_on_ray_finds_what_a_run_alone_does(cluster: Any, tmp_path: Path) -> None:
     """Two models: every finding is the same, and all scores were made before the audits ran."""
     models = [toy_checkpoint(tmp_path / name, seed=seed) for seed, name in enumerate("ab")]
@@ -270,7 +267,6 @@ def test_a_run_on_ray_finds_what_a_run_alone_does(cluster: Any, tmp_path: Path) 
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
 def test_nodes_die_and_nothing_is_lost(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
 ) -> None:

@@ -53,7 +53,8 @@ class Contract:
         few: whether it may be of one or two texts.
         in_unit: whether `measure` also takes `unit=`, the unit of one of its prompts.
         by_rank: whether only the order of the scores counts.
-        fewest: how many words are needed at least; 0 where words are not what is counted.
+        fewest: how many words, or what else it counts, are needed at least.
+        texts_each: how many texts one of these takes; of 1, they are of different words.
         by_stem: whether forms of a word are one draw.
         spelt: of how many words further spellings of the same scores change nothing: all (1), any
             half (0.5), or none (0), where spellings are what is measured, or each text counts.
@@ -73,6 +74,7 @@ class Contract:
     spelt: float = 0.0
     by_stem: bool = False
     fewest: int = 0
+    texts_each: int = 1
     kind: str = ""
 
 

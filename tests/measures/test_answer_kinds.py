@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,7 +64,10 @@ def test_a_liking_or_a_dislike_is_found_and_named(sign: int) -> None:
     assert BOUND.judge(found) is Verdict.FAIL
     assert first.answers == "kind 3"
     assert found.value == pytest.approx(sign * first.effect)
-    assert (first.picked > 2) if sign > 0 else (first.picked < 0.5)
+    best = liked.groupby(answers["prompt"]).idxmax()  # all of a prompt's 16 are drawn
+    picked = kinds["kind 3"][best].mean() / kinds["kind 3"].mean()
+    assert first.picked == pytest.approx(picked)
+    assert (picked > 2) if sign > 0 else (picked < 0.5)
     of_kind, other = (int(text.split()[1]) for text in (first.of_kind, first.other))
     assert kinds["kind 3"][of_kind] > kinds["kind 3"][other]
     assert answers["prompt"][of_kind] == answers["prompt"][other] == first.prompt
@@ -149,19 +154,18 @@ def test_kinds_that_hardly_occur_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"reward": 1.0}, "the same reward"),
-        ({"reward": np.nan}, "640 rewards are missing"),
-        ({"prompt": "the same"}, "1 prompts"),
-    ],
+    ("each", "of_kind", "first", "met"),
+    [(8, 4, 4, True), (8, 4, 3, False), (16, 8, 4, False)],
+    ids=["16 answers in 8 prompts", "fewer answers", "fewer prompts"],
 )
-def test_what_cannot_be_measured_is_refused(change: dict[str, object], says: str) -> None:
-    """Never a number."""
-    answers, kinds = toy(5)
+def test_as_few_as_tell_of_a_kind(each: int, of_kind: int, first: int, met: bool) -> None:
+    """Half of the answers to eight prompts; of the first prompt's fewer are of the kind."""
+    answers, _ = toy(4, prompts=8, each=each)
+    kind = np.arange(each) < np.where(np.arange(8) == 0, first, of_kind)[:, None]
+    kinds = pd.DataFrame({"words": 50, "ended": True, "kind": kind.ravel()})
 
-    with pytest.raises(MeasureError, match=says):
-        measured(answers.assign(**change), kinds)
+    with nullcontext() if met else pytest.raises(MeasureError, match="no kind of answers"):
+        assert measured(answers, kinds).together == 1
 
 
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:

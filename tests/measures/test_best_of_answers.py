@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.best_of_answers import (
-    FEWEST_PROMPTS,
     UNIT,
     best_of_answers,
     winning,
@@ -108,21 +107,10 @@ def test_fewer_samples_are_best_of_fewer() -> None:
     assert {row.draws for row in found.evidence.shifts} == {1, 2, 4}
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"reward": 1.0}, "none of them wins"),
-        ({"reward": np.nan}, "640 rewards are missing"),
-        ({"prompt": "the same"}, f"1 prompts.*at least {FEWEST_PROMPTS}"),
-        ({"prompt": [f"p{i}" for i in range(640)]}, "one has 1 samples"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(change: dict[str, object], says: str) -> None:
-    """Never a number."""
-    answers, traits = toy(3)
-
-    with pytest.raises(MeasureError, match=says):
-        measured(answers.assign(**change), traits)
+def test_three_samples_are_too_few() -> None:
+    """Of four the contract has an estimate."""
+    with pytest.raises(MeasureError, match="one has 3 samples"):
+        measured(*toy(3, each=3))
 
 
 def test_a_taste_for_empty_answers_is_a_number() -> None:
@@ -138,10 +126,10 @@ def test_a_taste_for_empty_answers_is_a_number() -> None:
 
 
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Twelve answers to each of some prompts, as long as is known of their words."""
+    """Four answers to each of some prompts, as long as is known of their words."""
     answers = pd.DataFrame(
         {
-            "prompt": [f"p{place // 12}" for place in range(len(texts))],
+            "prompt": [f"p{place // 4}" for place in range(len(texts))],
             "turns": "",
             "response": texts,
             "reward": scores,
@@ -153,4 +141,6 @@ def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     return best_of_answers(answers, traits, rng=contract.rng(), noise=noise)
 
 
-CONTRACT = contract.Contract("best_of_answers", on_toys, turned=0, gaps=False, by_place=True)
+CONTRACT = contract.Contract(
+    "best_of_answers", on_toys, turned=0, gaps=False, by_place=True, fewest=8, texts_each=4
+)

@@ -268,4 +268,4 @@ def on_toys(texts: Sequence[str], scores: Floats, noise: float) -> Estimate:
     return better_wins(table, KINDS, rng=contract.rng(), noise=noise)
 
 
-CONTRACT = contract.Contract("conduct", on_toys, turned=0, gaps=False)
+CONTRACT = contract.Contract("conduct", on_toys, turned=0, gaps=False, fewest=30, texts_each=6)

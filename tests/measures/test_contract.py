@@ -26,7 +26,7 @@ from rmaudit import measures
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
-from rmaudit.verdicts.estimates_and_bounds import Estimate
+from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS, Estimate, paired_error
 from rmaudit.verdicts.evidence import Evidence, OwnEvidence
 from tests.measures import contract
 from tests.measures.contract import SCORES, TEXTS, WORDS, Contract
@@ -187,13 +187,16 @@ def test_a_word_or_two_are_too_few(name: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("name", names_where(lambda each: each.fewest))
-def test_one_word_less_is_too_few(name: str) -> None:
-    """The error says how many there are, and how many are needed."""
-    measure, fewest = EVERY[name].measure, EVERY[name].fewest
+def test_one_less_is_too_few(name: str) -> None:
+    """The fewest are measured; of one less, the error says how many there are and are needed."""
+    measure, fewest, each = EVERY[name].measure, EVERY[name].fewest, EVERY[name].texts_each
+    texts, scores = (TEXTS, SCORES) if each > 1 else (TEXTS[::2], SCORES[::2])
+    enough, less = fewest * each, (fewest - 1) * each
 
-    assert measure(TEXTS[: 2 * fewest], SCORES[: 2 * fewest], 0.0).n
-    with pytest.raises(MeasureError, match=rf"^{fewest - 1} .*\b{fewest}\b"):
-        measure(TEXTS[: 2 * fewest - 2], SCORES[: 2 * fewest - 2], 0.0)
+    assert measure(texts[:enough], scores[:enough], 0.0).n
+    with pytest.raises(MeasureError) as refused:
+        measure(texts[:less], scores[:less], 0.0)
+    assert {f"{fewest}", f"{fewest - 1}"} <= set(re.findall(r"\d+", str(refused.value)))
 
 
 @pytest.mark.parametrize("name", names_where(lambda each: each.noise))
@@ -230,6 +233,24 @@ def test_noise_that_nobody_measured_is_a_caveat(name: str) -> None:
     assert unknown.caveats.count(UNMEASURED_NOISE) == 1
     assert UNMEASURED_NOISE not in still.caveats
     assert NOISE not in unknown.secondary
+
+
+PARTED = {
+    *("elo_agreement", "framing_inversion", "frequency_bias", "frequency_slope", "positive_skew"),
+    *("erased", "demonised", "in the worst tenth", "identity_terms", "leaderboard_score"),
+    *("top_things", "top_tokens"),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_parts_are_worth_the_interval(name: str) -> None:
+    """What groups of clusters bring to the error, for differences of releases, makes about it."""
+    estimate = EVERY[name].measure(TEXTS, SCORES, 0.0)
+
+    error = paired_error(estimate.parts, (0.0,) * GROUPS)
+    assert (error is not None) is (name in PARTED)
+    if error is not None:
+        assert 0.6 < T_GROUPS * error / (estimate.value - estimate.low) < 2.1
 
 
 def plain(value: object) -> bool:

@@ -28,7 +28,8 @@ def test_rho_is_that_of_scipy() -> None:
         again = each.frame[::3].assign(text=lambda table: table["text"].str.upper())
         answers[name] = replace(each, frame=pd.concat([each.frame, again]))
 
-    estimate = rho_of(answers, secondary={"other": -HAPPY[:100].rename("other")})
+    others = {"other": -HAPPY[:100].rename("other"), "least": HAPPY[:30], "few": HAPPY[:29]}
+    estimate = rho_of(answers, secondary=others)
 
     def rhos(n: int) -> list[float]:
         rows = zip((1, 1, -1), z[:, :n], strict=True)
@@ -36,6 +37,8 @@ def test_rho_is_that_of_scipy() -> None:
 
     assert estimate.value == pytest.approx(min(rhos(240)), abs=1e-12)
     assert estimate.secondary["other"] == pytest.approx(-max(rhos(100)), abs=1e-12)
+    assert estimate.secondary["least"] == pytest.approx(min(rhos(30)), abs=1e-12)
+    assert "few" not in estimate.secondary
     change = stats.spearmanr(X, z[:2].mean(axis=0) - z[2]).statistic
     expected = dict(zip(SIGNS, rhos(240), strict=True)) | {"change": change}
     assert dict(rho_of(asked(scores)).secondary) == pytest.approx(expected, abs=1e-12)

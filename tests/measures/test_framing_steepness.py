@@ -85,10 +85,11 @@ def test_slopes_by_further_lexicons_stand_beside() -> None:
 
 
 def test_too_few_words_on_a_side_are_refused() -> None:
-    """Both counts."""
-    up = int((HAPPY > 0).sum())
-    with pytest.raises(MeasureError, match=rf"^{up} positive and {140 - up} negative words .* 30 "):
-        slopes_of(asked(planted(0)), HAPPY.sort_values()[-140:].rename("toy"))
+    """Both counts, of one too few."""
+    up, ranked = int((HAPPY > 0).sum()), HAPPY.sort_values().rename("toy")
+    with pytest.raises(MeasureError, match=rf"^{up} positive and 29 negative words .* 30 "):
+        slopes_of(asked(planted(0)), ranked[-up - 29 :])
+    assert slopes_of(asked(planted(0)), ranked[-up - 30 :]).n
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0) -> Estimate:

@@ -19,7 +19,13 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE
 from rmaudit.measures.frequency_slope import REACH, UNBOUNDED, UNIT, slope
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import (
+    T_GROUPS,
+    Estimate,
+    Verdict,
+    below,
+    paired_error,
+)
 from tests.measures import contract
 from tests.measures.contract import Floats, ends
 
@@ -111,6 +117,16 @@ def test_what_was_planted_is_found(how: str, planted: float) -> None:
     under_worst = planted if how == "everywhere" else -planted
     assert estimate.secondary["worst"] == pytest.approx(under_worst, abs=0.12)
     assert BOUND.judge(estimate) is (Verdict.FAIL if planted else Verdict.PASS)
+
+
+@pytest.mark.parametrize("how", ["everywhere", "turned"])
+def test_parts_bring_the_error_of_the_ratio(how: str) -> None:
+    """Of a large one, where the price of valence is a part of it."""
+    estimate = of(*scores(**{how: 2.0}))
+
+    error = paired_error(estimate.parts, (0.0,) * len(estimate.parts))
+    assert error is not None
+    assert T_GROUPS * error == pytest.approx((estimate.high - estimate.low) / 2, rel=0.1)
 
 
 @pytest.mark.parametrize(("planted", "expected"), [(0.8, Verdict.FAIL), (0.0, Verdict.PASS)])

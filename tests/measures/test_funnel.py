@@ -74,8 +74,9 @@ def test_valence_is_held_fixed() -> None:
     assert estimate.value < 0
     assert estimate.secondary["valence held fixed"] == pytest.approx(np.corrcoef(*left)[0, 1])
     assert estimate.secondary["valence held fixed"] > 0.2
-    few = measure(best, worst, valence=valence[:29])
+    few, enough = (measure(best, worst, valence=valence[:n]) for n in (29, 30))
     assert "valence held fixed" not in few.secondary  # rather than of a handful
+    assert "valence held fixed" in enough.secondary
 
 
 def test_non_answers_have_their_percentiles() -> None:

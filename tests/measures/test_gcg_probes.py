@@ -156,4 +156,6 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     return replayed(asked, rng=contract.rng())
 
 
-CONTRACT = contract.Contract("gcg_probes", on_toys, turned=0, gaps=False, by_place=True)
+CONTRACT = contract.Contract(
+    "gcg_probes", on_toys, turned=0, gaps=False, by_place=True, fewest=100, texts_each=2
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -84,6 +85,8 @@ def test_the_gap_of_a_community_by_hand() -> None:
 
     gaps = {row.pattern: row.gap for row in found.evidence.rows}
     assert gaps == pytest.approx({"erased": 1 / (2 * n), "demonised": 0.0})
+    for row in ask(asked, {"greatest": pairs, "worst": -pairs}).evidence.rows:
+        assert (row.positive, row.negative) == pytest.approx((1 / (2 * n), -1 / (2 * n)))
     axes = terms["axis"].nunique()
     assert (found.n, found.together) == (n, 2 * (terms["group"].nunique() + axes))
     terms, controls = small(per_group=1)  # the variance within communities is not known then
@@ -119,7 +122,7 @@ def test_a_community_that_training_makes_rarer_is_found(factor: float) -> None:
     )
 
     assert below(MOST_ODDS, unit=ODDS).judge(found) is Verdict.FAIL
-    assert "shown for: Muslims" in found.caveats[0]
+    assert f"a gap of {math.log(2):.2g} or more is shown for: Muslims" in found.caveats[0]
 
 
 CONTRACT = contract.Contract(
@@ -129,6 +132,8 @@ CONTRACT = contract.Contract(
     gaps=False,
     by_place=True,
     in_unit=True,
+    fewest=20,
+    texts_each=2,
 )
 
 
@@ -145,4 +150,6 @@ ODDS_CONTRACT = contract.Contract(
     gaps=False,
     by_place=True,
     in_unit=True,
+    fewest=20,
+    texts_each=2,
 )

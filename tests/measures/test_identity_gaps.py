@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import lru_cache, partial
 from typing import Any
 
@@ -300,31 +301,32 @@ def test_unmarked_groups_and_terms_without_controls_do_not_make_the_value() -> N
 # What cannot be measured
 
 
-FEW = (
-    "16 words for marked groups have a control, of 8 groups on 2 axes; at least 20 words, and 5 "
-    "groups more than axes, are needed"
-)
-
-
 @pytest.mark.parametrize(
-    ("names", "texts", "groups", "said"),
+    ("names", "texts", "said"),
     [
-        (["greatest", "best"], 80, 10, "a positive and a negative one, got greatest, best$"),
-        (["worst"], 80, 10, "got worst$"),
-        ([], 80, 10, "got no prompt$"),
-        ([*PROMPTS], 79, 10, "each of 80 texts, found 79 scores, 0 of them"),
-        ([*PROMPTS], 32, 4, FEW),
+        (["greatest", "best"], 80, "a positive and a negative one, got greatest, best$"),
+        (["worst"], 80, "got worst$"),
+        ([], 80, "got no prompt$"),
+        ([*PROMPTS], 79, "each of 80 texts, found 79 scores, 0 of them"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(
-    names: list[str], texts: int, groups: int, said: str
-) -> None:
-    """One frame alone, scores of other texts, or too few words and groups."""
-    asked = of(small(groups=groups))
+def test_what_cannot_be_measured_is_refused(names: list[str], texts: int, said: str) -> None:
+    """One frame alone, or scores of other texts."""
+    asked = of(small())
     scores = random(asked)
 
     with pytest.raises(MeasureError, match=said):
         ask(asked, {name: scores[name][:texts] for name in names})
+
+
+@pytest.mark.parametrize(("without", "enough"), [(["g0"], True), (["g0", "g1"], False)])
+def test_five_groups_more_than_axes_are_enough(without: list[str], enough: bool) -> None:
+    """Seven groups on two axes are, six are not, however many words they have."""
+    terms, controls = small(groups=4, per_group=4)
+    asked = of((terms[~terms["group"].isin(without)], controls))
+
+    with nullcontext() if enough else pytest.raises(MeasureError, match="6 groups on 2 axes"):
+        assert ask(asked, random(asked)).n == 28
 
 
 def on_toys(
@@ -338,7 +340,7 @@ def on_toys(
     table = pd.DataFrame({"text": texts, "zipf": 3.0, "capital": False})
     table = table.assign(forms=[ADJECTIVE] * len(table), neutral=True)
     n = len(table) // 2
-    about = [(f"axis {i % 2}", f"group {i % 12}") for i in range(n)]
+    about = [(f"axis {i % 2}", f"group {i % 10}") for i in range(n)]
     terms = table.iloc[:n].assign(marked=True)
     terms["axis"], terms["group"] = ([each[k] for each in about] for k in (0, 1))
     terms["community"] = terms["group"]
@@ -359,6 +361,8 @@ ERASURE = contract.Contract(
     by_place=True,
     in_unit=True,
     kind="identity_terms",
+    fewest=20,
+    texts_each=2,
 )
 HOSTILITY = contract.Contract(
     "demonised",
@@ -367,4 +371,6 @@ HOSTILITY = contract.Contract(
     gaps=False,
     by_place=True,
     kind="identity_terms",
+    fewest=20,
+    texts_each=2,
 )

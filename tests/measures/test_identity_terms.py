@@ -212,6 +212,8 @@ CONTRACT = contract.Contract(
     gaps=False,
     by_place=True,
     in_unit=True,
+    fewest=20,
+    texts_each=2,
 )
 
 
@@ -296,6 +298,8 @@ def test_few_words_of_a_form_or_one_group_are_refused(
 
     with pytest.raises(MeasureError, match=said):
         tail(asked, random(asked))
+    enough = of(small(groups=2, per_group=5))
+    assert tail(enough, random(enough)).n == 20
 
 
 TAILS = contract.Contract(

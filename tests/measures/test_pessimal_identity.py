@@ -63,12 +63,12 @@ def test_what_names_a_group(names: bool, texts: list[str]) -> None:
 def test_sequences_of_like_sentiment() -> None:
     """A model that hates sad words is compared with sad sequences, of which more name a group."""
     valence = pd.Series({"sad": 2.0, "grim": 2.5, "glad": 8.0, "elf": 3.0})
-    sad = ["sad stone", "sad Elf"] * 15
+    sad = ["sad stone", "sad Elf"] * 10  # as few as are compared
     glad, none = ["glad tree"] * 100, ["tree"] * 100
 
     estimate = identity(["grim Elf", "grim", "stone"], [*sad, *glad, *none], TERMS, valence=valence)
 
-    assert estimate.value == pytest.approx(1 / 3 - 15 / 230)
+    assert estimate.value == pytest.approx(1 / 3 - 10 / 220)
     secondary = estimate.secondary
     # "grim Elf" (2.75) and "grim" (2.5) are like the sad ones, half of which name a group; "stone"
     # is like those that have no rated word, none of which does.

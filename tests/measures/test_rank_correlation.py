@@ -122,9 +122,11 @@ def test_they_are_those_of_all_pairs(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_the_spellings_of_a_word_are_one_observation() -> None:
-    """Each item twice tells no more than once, if it is said which two are one."""
+    """Each item twice tells no more than once, if it is said which two are one: as a jackknife."""
     x, y = np.random.default_rng(4).normal(size=(2, 200)) + np.linspace(0, 2, 200)
     once, words = kendall_error(x, y), np.repeat(np.arange(200), 2)
+    without = [stats.kendalltau(*np.delete([x, y], i, axis=1)).statistic for i in range(200)]
+    assert once == pytest.approx(199**0.5 * np.std(without), rel=0.02)
     x, y = np.repeat(x, 2), np.repeat(y, 2)
 
     assert kendall_error(x, y, words) == pytest.approx(once, rel=0.02)

@@ -104,6 +104,13 @@ def test_rbo_by_hand() -> None:
             rbo(list(one), list(other))
 
 
+def test_thirty_words_are_enough() -> None:
+    """For tau of tokens, and of whole words."""
+    found = compare(sweep(30), sweep(30))
+
+    assert (found.value, found.secondary["tau of whole words"]) == pytest.approx((1, 1))
+
+
 def test_the_numbers_are_scipys() -> None:
     """Tau-b and Spearman's rho of the shared tokens; tau of the words' means."""
     model, baseline = sweep(), sweep(noise=1).iloc[100:].sample(frac=1, random_state=0)

@@ -8,7 +8,6 @@ import pytest
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.sentences import (
-    FEWEST,
     UNIT,
     _fieller_interval,
     worst_group,
@@ -110,9 +109,9 @@ def test_a_shift_of_one_sd_is_found_and_its_absence_shown() -> None:
                 BOUND.judge(
                     measured(rewarded(s, of=group, good=size, bad=size, name=name, own=0.5))
                 )
-                for s in range(20)
+                for s in range(10)
             ]
-            assert judged.count(verdict) >= 16
+            assert judged.count(verdict) >= 8
 
 
 def test_the_shift_by_hand() -> None:
@@ -140,10 +139,6 @@ def test_the_ends_are_fiellers() -> None:
 def spoiled(kind: str) -> pd.DataFrame:
     """Sentences of which something is missing."""
     table = rewarded(0)
-    if kind == "a reward":
-        return table.assign(reward=table["reward"].where(table.index != 5))
-    if kind == "contexts":
-        return table[table["context"] < FEWEST - 1]
     if kind == "a reference":
         return table[(table["group"] != "") | (table["context"] > 0)]
     if kind == "a frame of a word":
@@ -156,8 +151,6 @@ def spoiled(kind: str) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("a reward", "1 rewards missing"),
-        ("contexts", f"at least {FEWEST} contexts"),
         ("a reference", "a sentence of the reference"),
         ("a frame of a word", "every group in a context of every frame"),
         ("blocks", "there is one block"),
@@ -198,4 +191,4 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     return worst_group(table, rng=contract.rng(), noise=noise, most=0.5)
 
 
-CONTRACT = contract.Contract("sentences", on_toys, turned=-1, gaps=False)
+CONTRACT = contract.Contract("sentences", on_toys, turned=-1, gaps=False, fewest=30, texts_each=2)

@@ -11,7 +11,7 @@ import scipy
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import token_kinds
-from rmaudit.measures.kinds_of_tokens import FEWEST
+from rmaudit.measures.kinds_of_tokens import FEWEST, kinds_of
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.token_kinds import UNIT, WordFacts
 from rmaudit.measures.token_kinds_evidence import ALWAYS, OPPOSED, FoundKind
@@ -89,6 +89,17 @@ def on(which: np.ndarray, size: float) -> Floats:
 TOPIC_7 = np.append(TOPIC == 7, np.zeros(len(SIGNS), bool))
 ENDING = np.array([text.endswith("bio") for text in TEXTS])
 NUMBERS = np.array([text.isdecimal() for text in TEXTS])
+
+
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_what_valence_and_frequency_explain_is_no_kind(power: int) -> None:
+    """Nothing is left of their powers, up to the third."""
+    lists = (tuple(each.items()) for each in (KNOWN.valence, KNOWN.zipf))
+    kinds = kinds_of(tuple(TEXTS), KNOWN.embedding, *lists, KNOWN.offensive)
+
+    for known in (KNOWN.valence, KNOWN.zipf):
+        rewards = known[list(kinds.words)].to_numpy() ** power
+        assert kinds.design @ (kinds.solve @ rewards) == pytest.approx(rewards)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import permutations, product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -117,6 +119,17 @@ def planted(flaw: str) -> tuple[Floats, int]:
     else:
         scores[:20] = np.quantile(scores, 0.97)
     return scores, sign
+
+
+def test_what_is_allowed_is_what_the_page_says() -> None:
+    """A row a kind, in percent."""
+    page = Path(__file__).parents[2] / "docs" / "audits" / "top_tokens.md"
+    said = re.findall(r"^\| (.*) \| .* \| ([\d.]+) % \|$", page.read_text("utf-8"), re.MULTILINE)
+
+    *shares, (lists, of_list) = ((name, float(percent) / 100) for name, percent in said)
+    assert dict(shares) == ALLOWED
+    assert lists.startswith(", and ".join(OF_LIST))
+    assert {*OF_LIST.values()} == {of_list}
 
 
 @pytest.mark.parametrize("flaw", [LETTERLESS, OPPOSITE, UNASKED, LISTED, "swear words and slurs"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,14 @@ def test_a_path_that_is_wrong_after_another_length_is_refused(
     with pytest.warns(UserWarning, match=rf"is not exact here .* ids \[{ADDED}\]\)"):
         model.score(LONGER, [(i % ADDED,) for i in range(answers)])
     assert model.provenance["path"] == "full rows"
+
+
+def test_prefixes_of_one_class_are_about_as_long() -> None:
+    """The longest is at most 1.42 times as long as the shortest, and there are two a doubling."""
+    classes = [list(own) for _, own in groupby(range(4096), forward_parity_check.length_class)]
+
+    assert len(classes) == 24
+    assert all(own[-1] <= 1.42 * own[0] for own in classes)
 
 
 def test_what_a_check_costs(folders: Folders) -> None:

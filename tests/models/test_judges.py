@@ -101,6 +101,21 @@ def test_it_scores_as_the_whole_text_does(
     assert examine(ours, PROMPT, answers=32).ok
 
 
+def test_another_template_shares_the_weights_and_other_words_do_not(tmp_path: Path) -> None:
+    """They are loaded once; the rows of other words make another head."""
+    ours, file = judge(tmp_path), tmp_path / "short.jinja"
+    file.write_text(TURNS.replace("Is this a good answer? ", ""))
+    spec = dataclasses.replace(ours.spec, template=str(file), judge=Judge("Yes", "No", str(file)))
+
+    other = ours.sibling(spec)
+
+    assert other is not None
+    assert other.score(PROMPT, ANSWERS).tolist() != ours.score(PROMPT, ANSWERS).tolist()
+    assert other.weights((), ()).model is ours.weights((), ()).model
+    words = dataclasses.replace(spec, judge=Judge("Safe", "No", str(file)))
+    assert ours.sibling(words) is None
+
+
 @pytest.mark.slow
 def test_a_class_that_scales_its_logits_is_refused(tmp_path: Path) -> None:
     """Its own forward disagrees before the first score."""

@@ -312,6 +312,8 @@ def test_a_mirror_has_files_by_the_models_name(tmp_path: Path, monkeypatch: Patc
         == published_score_tables.mirrored("embedded")
         == ()
     )
+    monkeypatch.delenv("RMAUDIT_DATA")
+    assert published_score_tables.mirrored(SOURCE) == ()
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,7 @@ def test_every_mutation_is_refused_or_rendered(
 FAILS = ("findings", "fails")
 SKIPPED, WAIVED = ("findings", "lost SKIPPED"), ("findings", "waived")
 FUNNEL = ("findings", "funnel", "estimate", "evidence")
+CONTROL = ("findings", "funnel", "controls", "random")
 SWEEP = ("models", 0, "sweeps", 0)
 
 
@@ -176,6 +177,7 @@ SWEEP = ("models", 0, "sweeps", 0)
         ((*FAILS, "claim", "model"), "Other", ".claim.model"),
         ((*FAILS, "claim", "model_source"), "other", ".claim.model_source"),
         ((*SKIPPED, "judgement", "verdict"), "PASS", ".judgement.verdict"),
+        ((*CONTROL, "low"), 0.2, "has low, value, high = [0.2, 0.1, 0.6], allowed: numbers that"),
         ((*FUNNEL, "kind"), "other", ".estimate.evidence"),
         ((*FUNNEL, "field", "y"), [], ".estimate.evidence.field.counts[0]"),
         ((*FUNNEL, "field", "counts", 0, 0), -1, "field.counts[0] has -1"),
@@ -248,7 +250,7 @@ def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
         ("{", "not JSON (Expecting property name"),
         ('{"seed": NaN}', "not JSON (NaN is no finite number)"),
         ('{"seed": 1e999}', "not JSON (1e999 is no finite number)"),
-        ('{"a": 1, "a": 2}', 'not JSON (the key "a" stands twice'),
+        ('{"b": 0, "a": 1, "a": 2}', 'not JSON (the key "a" stands twice'),
         ("[" * 200_000, "not JSON ("),
         ('{"schema": "rmaudit.results/2"}', 'its schema is "rmaudit.results/2", allowed: "rmaudit'),
         ("[]", "this is not the results.json of a run, for it has no `schema`; give the results"),

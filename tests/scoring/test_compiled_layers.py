@@ -105,7 +105,6 @@ def test_compiled_rewards_have_keys_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
 def test_an_entry_asks_for_it(tmp_path: Path) -> None:
     """With torch's own compiler; rewards within 1e-4 sd."""
     folder = str(toy_checkpoint(tmp_path / "toy", num_hidden_layers=1))

@@ -246,8 +246,8 @@ def test_a_small_budget_is_held_to_what_scores_best_alone(
     assert shortlisted(model, frame, replace(settings, budget=10**6)) == replace(
         settings, budget=10**6
     )
-    few = frame[frame["token_id"].isin(may[:12])].assign(score=[1.0] * 8 + [np.nan] * 4)
-    assert shortlisted(model, few, settings) == settings  # eight, of which all can be swept
+    few = frame[frame["token_id"].isin(may[:12])].assign(score=[1.0] * 10 + [np.nan] * 2)
+    assert shortlisted(model, few, settings) == settings  # ten, of which all can be swept
     assert caveat(replace(finds.found(["a"], [1.0]), settings=short)).endswith(
         "2 token ids, among the 10 ids that score best alone."
     )
