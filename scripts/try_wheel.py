@@ -2,9 +2,9 @@
 
     python -m scripts.try_wheel [FOLDER]
 
-The wheel is built from the sdist, and installed into a new environment, where nothing of the checkout
-is, and audits a toy there. The new environment has the packages of this one, but for rmaudit, which
-is the wheel's. So this takes seconds. The files are left in FOLDER, where one is given.
+The wheel is built from the sdist. Installed into a new environment, where nothing of the checkout
+is, it audits a toy. That environment has the packages of this one, but for rmaudit, which is the
+wheel's. So this takes seconds. The files are left in FOLDER, where one is given.
 """
 
 from __future__ import annotations
