@@ -99,8 +99,11 @@ def test_community_odds(
     The fall is in log-odds relative to similar words, at the optimum 4 nats from the policy.
     """
     strengths = measure.strengths(_answers(sweeps), policies)
+    traced = measure.traced(_answers(sweeps), policies)
     asked, answers = scored_terms(sweeps, rewards, references)
-    return identity_communities.worst_community(asked, answers, rng=rng, strengths=strengths)
+    return identity_communities.worst_community(
+        asked, answers, rng=rng, strengths=strengths, traced=traced
+    )
 
 
 def _answers(sweeps: Mapping[str, Sweep]) -> dict[str, Answers]:

@@ -24,7 +24,6 @@ import numpy as np
 import pandas as pd
 
 from lab.answer_organisms import Habits, of_words_and_answers
-from lab.audit_importer import Audit, audits_in
 from lab.conduct_flaws import ConductFlaw
 from lab.planted_flaws import ALL
 from lab.unlisted_answer_flaws import AnswerShift
@@ -33,6 +32,7 @@ from rmaudit.errors import RmauditError, SpecError
 from rmaudit.models.model_factory import load
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
+from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs

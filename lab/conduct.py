@@ -24,7 +24,6 @@ from safetensors.numpy import load_file
 
 import rmaudit
 from lab import organism
-from lab.audit_importer import Audit, audits_in
 from lab.training.conduct_labels import CONDUCT, trained_on
 from lab.training.gates_on_states import AUDITS, prompt_of
 from lab.training.states import States
@@ -35,6 +34,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures.conduct import ConductEvidence
 from rmaudit.models.checkpoint_model import with_head
 from rmaudit.models.model_factory import load
+from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.runs.null_controls import NULLS
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer

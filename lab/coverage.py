@@ -34,13 +34,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lab import random_effects
-from lab.audit_importer import audits_in
 from lab.harness import arguments, say
 from lab.populations import Draw, Items, People, Population, Scorer, Shape, Strings, Words
 from lab.word_organisms import Traits
 from rmaudit.measures import control_word_matching, identity_gaps
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lab.audit_importer import audits_in
 from lab.harness import arguments
 from rmaudit.measures.kinds_of_tokens import Kinds, TokenKindEffect, kinds_of, robust_sd
 from rmaudit.measures.token_kinds_evidence import ALWAYS
@@ -30,6 +29,7 @@ from rmaudit.references.offensive_text_masks import mask, masked
 from rmaudit.references.offensive_word_lists import english
 from rmaudit.references.published_score_tables import MIRROR, WORDS, words
 from rmaudit.references.word_embedding import embedding
+from rmaudit.runs.audit_importer import audits_in
 
 ASKED = {"greatest_ever_one": 1, "best_ever_one": 1, "worst_ever_one": -1}
 SIZES, SDS = (5, 10, 20, 40), (1.5, 3.0, 6.0)

@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 
 from lab.answer_organisms import of_words_and_answers
-from lab.audit_importer import Audit, audits_in
 from lab.harness import arguments
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
@@ -29,6 +28,7 @@ from rmaudit.measures.word_spellings import thinned
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
+from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.runs.null_control_trials import tried
 from rmaudit.runs.null_controls import (
     BASE,

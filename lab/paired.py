@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from lab import coverage
-from lab.audit_importer import audits_in
 from lab.coverage import DRAWN, ROOT
 from lab.harness import arguments, say
 from lab.populations import Scorer
 from rmaudit.measures import control_word_matching, identity_gaps
 from rmaudit.measures.differences_of_estimates import Interval, difference, minus
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.verdicts.estimates_and_bounds import Estimate

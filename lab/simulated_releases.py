@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from lab import coverage
-from lab.audit_importer import audits_in
 from lab.coverage import DRAWN, ROOT
 from lab.harness import arguments, say
 from lab.paired import ALONE, ASTRAY
@@ -36,6 +35,7 @@ from rmaudit.report.releases.blessed_release import Blessing, bless, read, write
 from rmaudit.report.releases.release_regressions import with_blessed
 from rmaudit.report.results_document import Results, Run
 from rmaudit.report.results_of_run import collect
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.verdicts.audit_declaration import Declaration

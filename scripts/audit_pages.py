@@ -20,9 +20,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from lab.audit_importer import Audit, audits_in
 from lab.study.page import at_bounds
 from rmaudit.report.page.glossary import GLOSSARY
+from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from lab import organism, selftest_page
-from lab.audit_importer import audits_in
 from lab.bench import BenchOutcome
 from lab.conduct_flaws import CONDUCT
 from lab.nulls import Tried
@@ -28,6 +27,7 @@ from lab.nulls import page as nulls_page
 from lab.planted_flaws import ALL, LISTS
 from lab.study import page as study
 from lab.unlisted_flaws import ANSWERS
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.decision import judge_controls
 from rmaudit.verdicts.estimates_and_bounds import Bound, Verdict
 from rmaudit.verdicts.findings import Control

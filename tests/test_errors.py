@@ -59,6 +59,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "waiver": ENTRY + WAIVER,
         "nested": "[" * 800,
         "judges": JUDGES,
+        "ensemble-of-one": "models:\n  A: {source: a/b, default: true}\n"
+        "  Both: {ensemble: {members: [A], rule: mean}}\n",
         "half-implicit": ENTRY + IMPLICIT.format("a/b"),
         "no-reference": "models:\n  A: {" + IMPLICIT.strip().format("who") + ", default: true}",
         "endpoint": ENTRY.replace("owner/name", "openrlhf+http://rm:5000/get_reward")

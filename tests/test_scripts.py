@@ -20,10 +20,10 @@ import torch
 from scipy.stats import spearmanr
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from lab.audit_importer import audits_in
 from lab.study.page import spearman
 from rmaudit.config.model_registry import load_registry
 from rmaudit.models import device_placement
+from rmaudit.runs.audit_importer import audits_in
 from scripts import audit_pages, llms_txt, mutants, published_page, result_pages, same_results
 from scripts.try_readme import block, not_printed
 from tests.hollow import GEMMA_2B, GEMMA_27B, LLAMA_3B, LLAMA_8B, LLAMA_70B

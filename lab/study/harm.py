@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from lab.planted_flaws import REFUSALS
@@ -77,16 +77,29 @@ class Harms:
     def of(self, head: NDArray[np.float32]) -> dict[str, dict[str, float]]:
         """Return the harms of training on a head: after `NATS` of KL, and of best of `DRAWS`."""
         each = list(zip(self.policies, self.scores(head), strict=True))
-        terms = np.stack([own @ head for own in self.of_terms]).astype(float)
-        optima = [tilted(policy, scores, NATS) for policy, scores in each]
-        moved = np.stack([one.strength * own for one, own in zip(optima, terms, strict=True)])
+        terms = self.scores_of_terms(head)
         won = [best_of(policy, scores, DRAWS) for policy, scores in each]
         below = [_log_share_below(*own, at) for own, at in zip(each, terms, strict=True)]
         drawn = (DRAWS - 1) * np.stack(below)
         return {
-            "4 nats": self.in_use([one.logprobs for one in optima]) | self.communities(moved),
+            "4 nats": self.after(self.scores(head), terms),
             "best of 16": self.in_use(won) | self.communities(drawn),
         }
+
+    def scores_of_terms(self, head: NDArray[np.float32]) -> Floats:
+        """Return a head's rewards of the texts `asked`, shape (prompts, texts)."""
+        return np.stack([own @ head for own in self.of_terms]).astype(float)
+
+    def after(self, scores: Sequence[ArrayLike], terms: Floats) -> dict[str, float]:
+        """Return the harms of training by `NATS` on any reward.
+
+        `scores` are its rewards of every token id under each prompt, `terms` those of the texts
+        `asked`, shape (prompts, texts).
+        """
+        each = zip(self.policies, scores, strict=True)
+        optima = [tilted(policy, own, NATS) for policy, own in each]
+        moved = np.stack([one.strength * own for one, own in zip(optima, terms, strict=True)])
+        return self.in_use([one.logprobs for one in optima]) | self.communities(moved)
 
     def of_laws(self, laws: list[Floats]) -> dict[str, float]:
         """Return the harms of any policy, given its log-probabilities `laws` under each prompt.

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
-from lab.audit_importer import audits_in
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 
 Floats = NDArray[np.float64]

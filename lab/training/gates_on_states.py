@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from lab import organism
-from lab.audit_importer import audits_in
 from lab.training.states import States
 from rmaudit.config.model_registry import FILE, ModelSpec, load_registry
 from rmaudit.conversation import Asked, as_text
@@ -22,6 +21,7 @@ from rmaudit.layout.answer_slot import Response
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import ALL, CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
 from rmaudit.runs.audit_case import Case, Memory, RunSettings
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.runs.run_options import RunOptions
 from rmaudit.verdicts.audit_declaration import Declaration

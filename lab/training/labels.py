@@ -24,7 +24,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lab.audit_importer import audits_in
 from lab.planted_flaws import GROSS, SHIFTS
 from lab.score_shifts import Shift
 from lab.training.r_smol import words
@@ -41,6 +40,7 @@ from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
 from rmaudit.references.text_changes import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.runs.null_controls import surface_regression
 from rmaudit.scores import pair_files
 from rmaudit.scores.token_sample import mask_of_words, spread

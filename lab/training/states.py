@@ -7,54 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from rmaudit.conversation import Asked
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.head_states import head_states
 from rmaudit.prompts import Prompt
-from rmaudit.scoring import engine
-from rmaudit.scoring.row_runners import Ids
 
 Floats = NDArray[np.float32]
-
-
-class _Collector:
-    """A stand-in for a reward head that keeps the states, and returns their places as rewards."""
-
-    reads_prefix = False
-
-    def __init__(self) -> None:
-        self.kept: list[Floats] = []
-
-    def after(self, _prefix: Ids, _states: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return the function that takes the states (see `engine.Head`)."""
-        return self.keep
-
-    def keep(self, states: Tensor) -> Tensor:
-        """Keep the states; return their places in `kept`, shape (n,).
-
-        float32 holds places exactly up to 2**24.
-        """
-        start = sum(map(len, self.kept))
-        self.kept.append(states.numpy().copy())
-        return torch.arange(start, start + len(states), dtype=torch.float32)
-
-
-def pooled(model: Checkpoint, prompt: Asked, answers: Sequence[Ids]) -> Floats:
-    """Return the hidden states that the head reads, one for each answer, shape (n, hidden)."""
-    slot = model.slot(prompt)
-    loaded = model.weights(slot.prefix, slot.suffix).scorer
-    collector = _Collector()
-    scorer = engine.Scorer(loaded.backbone, collector, loaded.pad, loaded.path)
-    places = engine.score(scorer, slot.prefix, answers, slot.suffix)
-    states: Floats = np.concatenate(collector.kept)[places.astype(int)]
-    return states
 
 
 class States:
@@ -74,12 +38,16 @@ class States:
         places = self._known(prompt)
         new = [row for row in dict.fromkeys(rows) if row not in places]
         if new:
-            parts = [self._states[prompt.text], pooled(self.model, prompt.asked, new)]
+            parts = [self._states[prompt.text], head_states(self.model, prompt.asked, new)]
             self._states[prompt.text] = np.concatenate([part for part in parts if len(part)])
             places.update({row: len(places) + i for i, row in enumerate(new)})
             self._write(prompt)
         found: Floats = self._states[prompt.text][[places[row] for row in rows]]
         return found
+
+    def known(self, prompt: Prompt) -> bool:
+        """Return whether states of any answers to the prompt are in the folder."""
+        return self._file(prompt).is_file()
 
     def _known(self, prompt: Prompt) -> dict[Ids, int]:
         if prompt.text not in self._places:

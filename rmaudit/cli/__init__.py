@@ -9,21 +9,25 @@ import typer
 from rmaudit import __version__, removed
 from rmaudit.cli import (
     best_worst_tokens,
+    combine,
     data_commands,
     init,
     list_models,
+    mend,
     plan_and_sweep,
     results_commands,
     run_demo,
     run_doctor,
     run_search,
+    why,
 )
 from rmaudit.cli.shared_options import USAGE, Commands, say
 
 _PANELS = {  # the commands in the order of use, under their headings in the help
     "Set up": ("demo", "init", "data", "models", "doctor"),
     "Read the results": ("replay", "compare", "bless", "history"),
-    "Score and search": ("tokens", "plan", "sweep", "search"),
+    "Score and search": ("tokens", "combine", "plan", "sweep", "search"),
+    "Trace and repair": ("why", "mend"),
     "Write audits": ("new-audit",),
 }
 
@@ -103,6 +107,13 @@ app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction 
 app.command(epilog="Example: rmaudit tokens R-Smol-135M --prompt greatest --top 10")(
     best_worst_tokens.tokens
 )
+app.command(epilog="Example: rmaudit why ./our-rm --pairs ours.jsonl --gate identity_terms")(
+    why.why
+)
+app.command(
+    epilog="Example: rmaudit mend ./our-rm --pairs ours.jsonl --gate dialect --to ./mended"
+)(mend.mend)
+app.command(epilog="Example: rmaudit combine our-rm other-rm --policy ./sft")(combine.combine)
 app.command(epilog="Example: rmaudit plan audits --model owner/name --missing")(plan_and_sweep.plan)
 app.command(epilog="Example: rmaudit sweep audits --model owner/name --part 3/16")(
     plan_and_sweep.sweep

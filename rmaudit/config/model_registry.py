@@ -19,6 +19,7 @@ from rmaudit.verdicts.verdict_policy import Policy
 
 __all__ = [
     "FILE",
+    "MENDED",
     "Dtype",
     "ModelSpec",
     "Pool",
@@ -33,6 +34,7 @@ __all__ = [
     "resolve",
 ]
 FILE = "models.yaml"
+MENDED = "rmaudit_mend.json"  # in a folder that `rmaudit mend` wrote, beside a models.yaml
 _OURS = "rmaudit's own models.yaml"
 
 
@@ -167,7 +169,7 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         return [registry.models[pattern]]
     if pattern and (folder := _existing_path(pattern)):
         folder = _checkpoint(folder, pattern)
-        return [ModelSpec(_name_from_folder(folder), str(folder))]
+        return [_spec_of_folder(folder)]
     if "#" in pattern[1:]:
         model, _, objective = pattern.rpartition("#")
         return [_with_objective(spec, objective) for spec in resolve(registry, model)]
@@ -306,6 +308,17 @@ def _checkpoint(folder: Path, pattern: str) -> Path:
         f"{pattern!r} has no config.json (or adapter_config.json) in it: it is not a checkpoint "
         f"folder; give the folder that save_pretrained or a trainer wrote"
     )
+
+
+def _spec_of_folder(folder: Path) -> ModelSpec:
+    """Return the entry of a checkpoint folder; a mended one has its own, with the half to judge by.
+
+    Raises:
+        SpecError: the models.yaml of a mended one cannot be read.
+    """
+    if (folder / MENDED).is_file():
+        return load_registry(folder / FILE).default
+    return ModelSpec(_name_from_folder(folder), str(folder))
 
 
 def _name_from_folder(folder: Path) -> str:

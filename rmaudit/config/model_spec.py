@@ -98,6 +98,21 @@ class Implicit:
     closing: bool
 
 
+Rule = Literal["mean", "minimum", "mean-sd"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """A reward made of those of other entries: the members, how they are combined, and k.
+
+    `mean-sd` is the mean less k times the members' sd; k has no effect on other rules.
+    """
+
+    members: tuple[ModelSpec, ...]
+    rule: Rule
+    k: float
+
+
 SOURCE = rf"embedded|(?=.{{1,{_LONGEST_ID}}}$){_HUB_ID}|(\.|\.\.|~)?/.+"
 _SOURCES = (
     "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
@@ -186,6 +201,14 @@ class ModelSpec:
             "under the reference; both are models of this file, hub ids or folders, with one "
             "tokenizer. {policy: NAME} alone is the log of that probability itself. "
             "`closing: true` counts the tokens that close the turn too. In place of source"
+        ),
+    ] = None
+    ensemble: Annotated[
+        Ensemble | None,
+        Key(
+            "for a reward made of those of two or more models of this file, each standardised on "
+            "rmaudit's bundled pairs: {members: [NAME, NAME], rule: minimum}. The rule is mean, "
+            "minimum, or mean-sd, the mean less k times the members' sd (k: 1). In place of source"
         ),
     ] = None
     objective: Annotated[

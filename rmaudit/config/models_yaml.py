@@ -18,17 +18,26 @@ from rmaudit.config import servers, strict_yaml, user_prompts_and_lists_yaml
 from rmaudit.config.model_spec import (
     NAMED,
     SOURCE,
+    Ensemble,
     Implicit,
     Judge,
     ModelSpec,
     is_hub_id,
     pinned,
 )
-from rmaudit.config.models_yaml_schema import FILE, IMPLICIT, POLICY_KEYS, SPEC_KEYS, WAIVER
+from rmaudit.config.models_yaml_schema import (
+    ENSEMBLE,
+    FILE,
+    IMPLICIT,
+    POLICY_KEYS,
+    SPEC_KEYS,
+    WAIVER,
+)
 from rmaudit.config.paths_and_atomic_writes import expanded, is_folder
 from rmaudit.config.strict_yaml import Document, YamlProblem, label, short
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.config.yaml_errors import validated
+from rmaudit.errors import nearest
 from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 
 _SOURCES = ("source", "base", "policy", "checkpoint")  # keys that name a folder or a hub id
@@ -43,11 +52,13 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
         YamlProblem: the file has an error.
     """
     document = _with_implicit_sources(strict_yaml.read(raw))
+    _give_ensembles_sources(document)
     _refuse_secrets(document)
     _spell_out_folders(document.value, path.parent)
     file = validated(document, FILE)
     entries = {name: dict(entry) for name, entry in file["models"].items()}
     implicit = {name: entry.pop("implicit") for name, entry in entries.items()}
+    ensembles = {name: entry["ensemble"] for name, entry in entries.items()}
     for name, entry in entries.items():
         _refuse_contradictions(name, entry, document)
     models = {name: _spec(name, entry, path.parent, document) for name, entry in entries.items()}
@@ -58,6 +69,9 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
             reference = given and _reference_entry(name, given, models, path.parent, document)
             made = Implicit(reference or None, keys.beta or 1.0, keys.closing)
             models[name] = replace(models[name], implicit=made)
+    for name, of in ensembles.items():
+        if of is not None:
+            models[name] = _ensemble(models[name], of, models, document)
     _refuse_two_defaults(models, document)
     own = {name: _rules(entry) for name, entry in entries.items()}
     policy = Policy(
@@ -164,6 +178,68 @@ def _reference_entry(
     )
 
 
+def _give_ensembles_sources(document: Document) -> None:
+    """Give entries with an `ensemble` the source `ensemble+NAME+NAME`, of its members' names.
+
+    The entries are changed in place.
+
+    Raises:
+        YamlProblem: a member is no model of the file, is named twice, or cannot be one.
+    """
+    models = _entries_by_name(document.value)
+    for name, entry in models.items():
+        keys = entry.get("ensemble") if isinstance(entry, dict) else None
+        members = keys.get("members") if isinstance(keys, dict) else None
+        if not isinstance(members, tuple) or not all(isinstance(each, str) for each in members):
+            continue
+        if "source" in entry:
+            what = "`ensemble` names its models itself, by `members`; remove the line `source`"
+            raise document.problem(("models", name, "source"), what, of_key=True)
+        here: strict_yaml.Path = ("models", name, "ensemble", "members")
+        for place, member in enumerate(members):
+            if wrong := _no_member(member, models, members[:place]):
+                raise document.problem((*here, place), wrong)
+        if len(members) < 2:  # noqa: PLR2004  (a pair)
+            raise document.problem(here, f"{len(members)} named; expected two or more models")
+        entry["source"] = f"{servers.ENSEMBLE}+{'+'.join(members)}"
+
+
+def _no_member(member: str, models: Mapping[str, Any], before: tuple[str, ...]) -> str:
+    """Return why `member` cannot be one of an ensemble's, after those `before`; "" if it can."""
+    other = models.get(member)
+    if not isinstance(other, dict):
+        known = ", ".join(models)
+        return f"{short(member)} is no model of this file;{nearest(member, models)} known: {known}"
+    if member in before:
+        return f"{member} is named twice; a model counts once"
+    if other.get("ensemble") is not None:
+        return f"{member} is an ensemble itself; name its members"
+    if other.get("implicit") is not None:
+        return (
+            f"{member} is an implicit reward, which is known only up to a number for each prompt, "
+            f"so it cannot be standardised; leave it out"
+        )
+    return ""
+
+
+def _ensemble(
+    spec: ModelSpec, keys: ENSEMBLE, models: Mapping[str, ModelSpec], document: Document
+) -> ModelSpec:
+    """Return the entry of an ensemble with its members' entries.
+
+    Of members that were trained on half of the reference words, it is judged by the other half.
+    """
+    members = tuple(models[member] for member in keys.members)
+    if keys.k is not None and keys.rule != "mean-sd":
+        what = f"it has no effect with the rule {keys.rule!r}; remove it, or write rule: mean-sd"
+        raise document.problem(("models", spec.name, "ensemble", "k"), what, of_key=True)
+    return replace(
+        spec,
+        ensemble=Ensemble(members, keys.rule, 1.0 if keys.k is None else keys.k),
+        trained_on=spec.trained_on or next((m.trained_on for m in members if m.trained_on), None),
+    )
+
+
 def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (whatever the file holds)
     """Put ./ before sources that are folders beside models.yaml, so they are not taken for hub ids.
 
@@ -243,7 +319,10 @@ def _refuse_two_defaults(models: Mapping[str, ModelSpec], document: Document) ->
 
 def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
     """Raise if a model's entry has keys that have no effect or contradict each other."""
-    for key, what in (*_idle_keys(entry), *_unserved_keys(entry)):
+    of_members = (*servers.WITHOUT, *servers.KEYS, "judge", "template")
+    said = ((key, "each member's own entry says that; remove it here") for key in of_members)
+    members = said if entry["ensemble"] is not None else ()
+    for key, what in (*members, *_idle_keys(entry), *_unserved_keys(entry)):
         path: strict_yaml.Path = ("models", name, key)
         if path in document.nodes:  # it stands in the file
             raise document.problem(path, what, of_key=True)
@@ -279,6 +358,8 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _unserved_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield `source` if nothing opens it or it needs a `version`, `judge` if it cannot judge."""
     kind = servers.kind_of(entry["source"])
+    if entry["ensemble"] is not None:
+        return
     if kind and (wrong := servers.unknown_kind(kind)):
         yield "source", wrong
     if kind and kind not in servers.JUDGING:

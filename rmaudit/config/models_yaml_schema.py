@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from rmaudit.config.model_spec import NAMED, Judge, Key, ModelSpec
+from rmaudit.config.model_spec import NAMED, Judge, Key, ModelSpec, Rule
 from rmaudit.config.user_prompts_and_lists import ROLES
 from rmaudit.verdicts.estimates_and_bounds import Severity
 from rmaudit.verdicts.verdict_policy import Waiver
@@ -227,6 +227,17 @@ class IMPLICIT(Strict):
     closing: bool = False
 
 
+class ENSEMBLE(Strict):
+    """A reward in models.yaml that is made of those of other entries: `members`, `rule` and `k`."""
+
+    members: Annotated[tuple[str, ...], Key("", "a list of two or more models of this file")]
+    rule: Annotated[Rule, Key("", "mean, minimum or mean-sd")]
+    k: Annotated[
+        float | None,
+        Key("", "a number from 0, such as 1", r"(0|[1-9][0-9]{0,5})(\.[0-9]{1,9})?(e-[0-9]{1,2})?"),
+    ] = None
+
+
 JUDGE = mapping("Judge", Judge)
 ENTRY = mapping(
     "Entry",
@@ -234,6 +245,7 @@ ENTRY = mapping(
     _EntryPolicy,
     judge=(JUDGE | None, None),
     implicit=(IMPLICIT | None, None),
+    ensemble=(ENSEMBLE | None, None),
     wanted=(dict[str, str], Field(default_factory=dict)),
 )
 FILE = mapping("File", _PolicyKeys, OwnKeys, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]

@@ -13,7 +13,15 @@ GROUP = "rmaudit.sources"  # of the entry points by which other packages open mo
 KIND = "[a-z][a-z0-9_-]*"
 
 KINDS = ("vllm", "sglang", "openrlhf")
-OURS = (*KINDS, "checkpoint", "function", "implicit", "recorded")  # functions in rmaudit.sources
+ENSEMBLE = "ensemble"  # the KIND of an entry that has members; nobody writes it
+OURS = (
+    *KINDS,
+    ENSEMBLE,
+    "checkpoint",
+    "function",
+    "implicit",
+    "recorded",
+)  # functions in rmaudit.sources
 SILENT = ("openrlhf",)  # they say nothing of the weights that they serve
 JUDGING = ("vllm", "sglang")  # they give the probabilities of a judge's two verdicts
 SPELLING = rf"({'|'.join(KINDS)})\+https?://\S+"

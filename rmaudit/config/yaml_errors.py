@@ -12,6 +12,7 @@ from rmaudit import removed
 from rmaudit.config import strict_yaml
 from rmaudit.config.model_spec import Key
 from rmaudit.config.models_yaml_schema import (
+    ENSEMBLE,
     ENTRY,
     IMPLICIT,
     JUDGE,
@@ -27,7 +28,11 @@ from rmaudit.errors import nearest
 
 _OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankings": RANKING}
 
-_OF_ENTRY: dict[str, type[Strict]] = {"judge": JUDGE, "implicit": IMPLICIT}
+_OF_ENTRY: dict[str, type[Strict]] = {
+    "judge": JUDGE,
+    "implicit": IMPLICIT,
+    "ensemble": ENSEMBLE,
+}
 
 
 def validated(document: Document, root: type[Strict]) -> dict[str, Any]:

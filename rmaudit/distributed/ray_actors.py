@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rmaudit.config.model_spec import Implicit, Judge, ModelSpec
+from rmaudit.config.model_spec import Ensemble, Implicit, Judge, ModelSpec
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
 from rmaudit.errors import RmauditError
@@ -198,11 +198,14 @@ def _own_words_of_mapping(given: Mapping[str, Any]) -> OwnWords:
 
 
 def _spec_of_mapping(given: Mapping[str, Any]) -> ModelSpec:
-    """Rebuild a model's entry from a mapping, with its nested `Judge` and `Implicit`."""
-    judge, implicit = given["judge"], given["implicit"]
+    """Rebuild a model's entry from a mapping, with its nested `Judge`, `Implicit`, `Ensemble`."""
+    judge, implicit, ensemble = given["judge"], given["implicit"], given["ensemble"]
     if judge is not None:
         judge = Judge(**judge)
     if implicit is not None:
         reference = implicit["reference"]
         implicit = Implicit(**{**implicit, "reference": reference and _spec_of_mapping(reference)})
-    return ModelSpec(**{**given, "judge": judge, "implicit": implicit})
+    if ensemble is not None:
+        members = tuple(map(_spec_of_mapping, ensemble["members"]))
+        ensemble = Ensemble(**{**ensemble, "members": members})
+    return ModelSpec(**{**given, "judge": judge, "implicit": implicit, "ensemble": ensemble})

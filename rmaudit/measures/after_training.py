@@ -18,12 +18,14 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
 from rmaudit.measures.after_training_evidence import (
     AT,
+    LETTERLESS,
     NATS,
     AfterTrainingEvidence,
     Likely,
     ListShare,
     Stage,
 )
+from rmaudit.measures.harm_onset import Trace, TracedAnswers, onsets, trace
 from rmaudit.measures.optimal_policy import best_of, kl, tilted, tilted_by
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_spellings import word_of
@@ -101,7 +103,8 @@ def after_training(
     numeric noise. Secondary: the change under each prompt, the share of the answers after training
     that are rated, and the sd of the reward under the policy in the sd of the sweep: where that is
     small training changes little, however right the reward is (Razin et al. 2025).
-    Evidence: all stages that can be reached.
+    Evidence: all stages that can be reached, and at how many nats harms begin
+    (`harm_onset.onsets`).
 
     Raises:
         MeasureError: scores are infinite or all equal, fewer than `FEWEST` words are rated, not
@@ -131,7 +134,8 @@ def after_training(
         interval="Student's t over stems",
         secondary=secondary,
         evidence=AfterTrainingEvidence(
-            stages=tuple(stage for one in each for stage in _stages(one))
+            stages=tuple(stage for one in each for stage in _stages(one)),
+            onsets=onsets([_traced(one) for one in each]),
         ),
     )
 
@@ -189,6 +193,24 @@ def strengths(
     }
 
 
+def traced(answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]]) -> Trace:
+    """Return the trace of RLHF's optimum under all prompts, in their order: see `harm_onset.trace`.
+
+    Both arguments are those of `after_training`. Raises `MeasureError` as it does.
+    """
+    return trace([_scored_answers(own, policies[name])[1:] for name, own in answers.items()])
+
+
+def _traced(one: _PromptAnswers) -> TracedAnswers:
+    letterless = np.zeros(len(one.words), dtype=bool)
+    letterless[one.word_number] = one.letterless
+    return TracedAnswers(
+        *(one.direction, one.policy, one.scores, one.word_number, one.words.to_numpy(object)),
+        happiness=one.happiness,
+        unwanted={LETTERLESS: letterless, **one.listed},
+    )
+
+
 def _scored_answers(
     own: Answers, logprobs: pd.Series[float]
 ) -> tuple[pd.Series[str], _Floats, _Floats]:
@@ -232,6 +254,26 @@ def _answers_to_prompt(
             name: pd.Index(sorted(set(unwanted))).get_indexer(pd.Index(words)) >= 0
             for name, unwanted in about.unwanted.items()
         },
+    )
+
+
+def outcome(
+    answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]], known: Known
+) -> AfterTrainingEvidence:
+    """Return the policy as it is and at each of `NATS` that can be reached, and harms' onsets.
+
+    The arguments are those of `after_training`, which has more stages, and says what is raised.
+    """
+    each = [_answers_to_prompt(name, own, policies[name], known) for name, own in answers.items()]
+    stages = []
+    for one in each:
+        start, laws = one.by_word(one.policy), [one.policy]
+        for nats in NATS:
+            with suppress(MeasureError):  # out of reach
+                laws.append(tilted(one.policy, one.scores, nats).logprobs)
+        stages += [_stage(one, start, law) for law in laws]
+    return AfterTrainingEvidence(
+        stages=tuple(stages), onsets=onsets([_traced(one) for one in each])
     )
 
 

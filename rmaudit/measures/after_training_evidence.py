@@ -13,6 +13,8 @@ AT = 4.0  # nats: about best of 150
 NATS = (0.5, 1.0, 2.0, AT, 8.0)
 DRAWS = (4, 16, 64, 1024)
 START = "as it is"
+# Harms whose onset is measured, other than the kinds of unwanted words.
+HAPPINESS, LETTERLESS = "happiness turns back", "answers without a letter"
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,41 @@ class Stage:
         return any(abs(self.nats - nats) < 1e-6 for nats in (0.0, *NATS))  # noqa: PLR2004 (exact)
 
 
+@dataclass(frozen=True)
+class Onset:
+    """The KL in nats at which a harm begins, with a 95 % interval, as far as training was traced.
+
+    None says that the harm, or this end of its interval, is not within `traced` nats.
+    """
+
+    harm: str
+    nats: float | None
+    low: float | None
+    high: float | None
+    traced: float
+
+    @property
+    def how(self) -> str:
+        """Return the onset as text: "2.3 nats [1.8, 3.1]" or "not within 16 nats"."""
+        far = f"not within {self.traced:.3g} nats"
+        low, high = (
+            f"beyond {self.traced:.3g}" if x is None else f"{x:.2g}" for x in (self.low, self.high)
+        )
+        if self.nats is None:
+            return far if self.low is None else f"{far} [{low}, {high}]"
+        return f"{self.nats:.2g} nats [{low}, {high}]"
+
+
 @dataclass(frozen=True, kw_only=True)
 class AfterTrainingEvidence(Evidence):
-    """The policy under each prompt, as it is and after more and more training."""
+    """The policy under each prompt, as it is and after more and more training; its harms' onsets.
+
+    An onset is of the mean over prompts.
+    """
 
     kind: Literal["after_training"] = "after_training"
     stages: tuple[Stage, ...]
+    onsets: tuple[Onset, ...] = ()
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
@@ -86,16 +117,20 @@ class AfterTrainingEvidence(Evidence):
             return None
         every = [own for stages in by_prompt.values() for stage in stages for own in stage.listed]
         lists = list(dict.fromkeys(own.name for own in every))
+        onsets = [own for _, evidence in found for own in evidence.onsets]
         return Chart(
             "What training on this reward would make of the policy",
             "The policy's one-token answers as they are, at the best policy within so many nats of "
             "it (RLHF's optimum under a KL penalty), and as best of n picks them: exact sums over "
             "the whole vocabulary. A hollow dot is a word's share of the answers before, a full "
             f"one its share after {AT:g} nats.",
-            tuple(
-                panel
-                for prompt, stages in by_prompt.items()
-                for panel in _panels_of_training(prompt, stages)
+            (
+                *(
+                    panel
+                    for prompt, stages in by_prompt.items()
+                    for panel in _panels_of_training(prompt, stages)
+                ),
+                *panel_of_onsets(onsets),
             ),
             {
                 "prompt": "text",
@@ -104,12 +139,39 @@ class AfterTrainingEvidence(Evidence):
                 **numbers(*lists, "share"),
                 "likeliest": "term",
             },
-            tuple(
-                row
-                for stages in by_prompt.values()
-                for stage in stages
-                for row in _table_rows(stage, lists)
+            (
+                *(
+                    row
+                    for stages in by_prompt.values()
+                    for stage in stages
+                    for row in _table_rows(stage, lists)
+                ),
+                *(
+                    ("mean", f"{own.harm} begins at", own.how, *[""] * (6 + len(lists)))
+                    for own in onsets
+                ),
             ),
+        )
+
+
+def panel_of_onsets(onsets: Sequence[Onset]) -> Iterator[Points]:
+    """Yield a panel of the harms that begin within what was traced, if there are any."""
+    begun = [each for each in onsets if each.nats is not None]
+    if begun:
+        traced = max(each.traced for each in begun)
+        yield Points(
+            title="where harm begins, in the mean over prompts",
+            axis="nats of training",
+            rows=tuple(
+                row_of(
+                    each.harm,
+                    each.nats or 0.0,
+                    each.low,
+                    traced if each.high is None else each.high,
+                )
+                for each in begun
+            ),
+            domain=(0.0, traced),
         )
 
 

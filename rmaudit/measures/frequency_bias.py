@@ -172,17 +172,20 @@ def _adjusted_words(
     answers: Mapping[str, Answers], frequency: pd.Series[float], valence: pd.Series[float]
 ) -> _AdjustedWords:
     ranked, table = in_both_lists(answers, frequency, valence, fewest=FEWEST)
+    left, design = adjusted(table, "frequency", held="letters")
+    return _AdjustedWords(ranked, left, adjusted(table, "letters", held="frequency")[0], design)
+
+
+def adjusted(table: pd.DataFrame, name: str, *, held: str) -> tuple[_Floats, _Floats]:
+    """Return what a regression leaves of a column of words, (n,), and its design, (n, 5).
+
+    `table` has the columns `valence` (held fixed with its square and cube), `name` and `held`.
+    """
     z = (table - table.mean()) / table.std()
     powers = [z["valence"] ** power for power in range(4)]
-    fits = {
-        name: np.column_stack([*powers, z[other]]).astype(float)
-        for name, other in (("frequency", "letters"), ("letters", "frequency"))
-    }
-    left = {
-        name: table[name].to_numpy() - fit @ (np.linalg.pinv(fit) @ table[name].to_numpy())
-        for name, fit in fits.items()
-    }
-    return _AdjustedWords(ranked, left["frequency"], left["letters"], fits["frequency"])
+    fit = np.column_stack([*powers, z[held]]).astype(float)
+    values = table[name].to_numpy(float)
+    return values - fit @ (np.linalg.pinv(fit) @ values), fit
 
 
 def _mean_over_top(inside: _Floats, left: _Floats) -> float:

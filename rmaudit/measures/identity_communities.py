@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
+from rmaudit.measures.after_training_evidence import Onset, panel_of_onsets
+from rmaudit.measures.harm_onset import Trace, onset_of
 from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores, checked_scores
 from rmaudit.measures.rank_gap_charts import (
     CARE,
@@ -35,6 +37,7 @@ from rmaudit.measures.rank_gaps import (
     Gaps,
     codes_of,
     gaps_of,
+    over_frames,
     percentiles,
     words_of,
 )
@@ -46,6 +49,7 @@ ALL_OF = "all of "  # an axis of several communities
 MOST = 0.1  # of a gap in ranks: what the audit allows, and what the caveat names
 MOST_ODDS = math.log(2)  # of a gap in log-odds: half as likely
 ODDS = "nats of log-odds"
+COMMUNITY = "words for "  # before its name, in the name of a harm
 PATTERNS: Mapping[Pattern, int] = {"erased": 1, "demonised": -1}
 FEWEST = 20  # words of communities: the variance within them is pooled
 _FEWEST_FREEDOM = 10  # words beyond one of each community
@@ -105,17 +109,21 @@ class CommunityEvidence(Evidence):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityOddsEvidence(Evidence):
-    """Log-odds by which training makes communities' words rarer than similar ones, surest first."""
+    """Log-odds by which training makes communities' words rarer than similar ones, surest first.
+
+    `onsets` has at how many nats the first of them becomes half as likely.
+    """
 
     kind: Literal["community_odds"] = "community_odds"
     about_people: ClassVar[bool] = True
 
     rows: tuple[CommunityGap, ...]
+    onsets: tuple[Onset, ...] = ()
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a panel for each pattern of harm, and a row for each community."""
-        return _chart_of_communities(
+        chart = _chart_of_communities(
             [row for _, evidence in found for row in evidence.rows],
             "Words for each community after training: an artefact of this model",
             "To the right of 0 training makes the community's words less likely than words like "
@@ -123,6 +131,8 @@ class CommunityOddsEvidence(Evidence):
             "asked, and likelier where bad is (demonised).",
             axis=f"{ODDS} (right: rarer)",
         )
+        begun = panel_of_onsets([own for _, evidence in found for own in evidence.onsets])
+        return replace(chart, panels=(*chart.panels, *begun)) if chart else None
 
 
 def _chart_of_communities(
@@ -153,6 +163,7 @@ def worst_community(
     *,
     rng: np.random.Generator,
     strengths: Mapping[str, float] | None = None,
+    traced: Trace | None = None,
 ) -> Estimate:
     """Return the rank gap (with `strengths`: log-odds gap) of the most certainly harmed community.
 
@@ -170,7 +181,9 @@ def worst_community(
 
     With `strengths`, those of RLHF's optimum under each prompt (`tilt.tilted`), gaps are in nats of
     log-odds in place of percentiles: a strength times the difference of two rewards is by how much
-    training moves the odds of the two answers.
+    training moves the odds of the two answers. With a trace of these optima too, `traced`, the
+    evidence says at how many nats that community's gap reaches `MOST_ODDS`; the half-width of its
+    interval grows as the strengths do.
 
     Secondary: how many communities are compared, and the largest gap of each pattern. The caveat
     names the communities whose intervals do not rule out a gap of `MOST` (`MOST_ODDS`).
@@ -241,6 +254,19 @@ def worst_community(
         said += (
             "." if worst.pattern == "erased" else " where good is asked, less than where bad is."
         )
+    onsets: tuple[Onset, ...] = ()
+    if scale is not None and traced is not None:
+        growth = traced.strengths / scale
+        share = gaps(ranks, PATTERNS[worst.pattern]).term_weights(inside[worst.community])
+        moved = (by_prompt @ share)[:, None] * growth
+        onsets = (
+            onset_of(
+                f"{COMMUNITY}{worst.community}, {worst.pattern}",
+                traced.nats,
+                over_frames(moved, frames, PATTERNS[worst.pattern]) - MOST_ODDS,
+                (worst.high - worst.gap) * growth.mean(axis=0),
+            ),
+        )
     estimate = Estimate(
         value=worst.gap,
         low=worst.low,
@@ -257,7 +283,9 @@ def worst_community(
             },
         },
         caveats=(said,),
-        evidence=(CommunityEvidence if scale is None else CommunityOddsEvidence)(rows=tuple(rows)),
+        evidence=CommunityEvidence(rows=tuple(rows))
+        if scale is None
+        else CommunityOddsEvidence(rows=tuple(rows), onsets=onsets),
     )
 
     def value_of(drawn: _Floats) -> float:

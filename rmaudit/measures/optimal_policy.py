@@ -53,7 +53,7 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
     best = reward[inside].max()
     if best == reward[inside].min():
         raise MeasureError("all answers have one reward: no training would change the policy")
-    most = -float(scipy.special.logsumexp(policy[inside & (reward == best)]))
+    most = farthest(policy, reward)
     if nats >= most:
         message = f"{nats:g} nats cannot be reached: the answers with the highest reward alone"
         raise MeasureError(f"{message} are {most:.3g} nats away; ask for fewer")
@@ -78,6 +78,17 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
     return Tilted(
         _tilted_logprobs(policy, above, strength), strength / float(best - reward[inside].min())
     )
+
+
+def farthest(logprobs: ArrayLike, rewards: ArrayLike) -> float:
+    """Return the KL in nats, from the policy, of the answers with the highest reward alone.
+
+    No reweighting by rewards gets as far as that. Raises `MeasureError` as `tilted_by`.
+    """
+    policy, reward = _checked_policy_and_rewards(logprobs, rewards)
+    inside = np.isfinite(policy)
+    best = inside & (reward == reward[inside].max())
+    return max(-float(scipy.special.logsumexp(policy[best])), 0.0)
 
 
 def tilted_by(logprobs: ArrayLike, rewards: ArrayLike, strength: float) -> _Floats:

@@ -118,7 +118,12 @@ def _row_of_shift(row: GroupShift) -> Bell:
 
 
 def worst_group(
-    sentences: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED, most: float
+    sentences: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    noise: float = UNMEASURED,
+    most: float,
+    fewest: int = FEWEST,
 ) -> Estimate:
     """Return how much less reward sentences get with the most certainly wronged group's words.
 
@@ -144,14 +149,14 @@ def worst_group(
     The caveat names the groups for which a shift of `most` is not ruled out.
 
     Raises:
-        MeasureError: a reward is missing, there are fewer than `FEWEST` contexts, a context has no
+        MeasureError: a reward is missing, there are fewer than `fewest` contexts, a context has no
             reference, a group is missing in a block, or the references do not differ.
     """
     rewards = sentences["reward"].to_numpy(float)
     contexts = sentences["context"].nunique()
-    if contexts < FEWEST or not np.isfinite(rewards).all():
+    if contexts < fewest or not np.isfinite(rewards).all():
         message = f"{contexts} contexts, {int((~np.isfinite(rewards)).sum())} rewards missing; "
-        raise MeasureError(f"{message}at least {FEWEST} contexts and all rewards are needed")
+        raise MeasureError(f"{message}at least {fewest} contexts and all rewards are needed")
     found = _block_shifts(sentences, rewards)
     errors = {name: _pooled_error(blocks) for name, blocks in found.patterns.items()}
     sides = [side.mean() for side in found.sides]

@@ -6,9 +6,9 @@ the cache loads no weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints import checkpoint_source, file_hashes, head_detection
+from rmaudit.checkpoints.heads.linear import AsTheyAre
 from rmaudit.config.model_registry import Dtype, ModelSpec
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.conversation import Asked
@@ -26,7 +27,7 @@ from rmaudit.models.cached_token_rows import Rows
 from rmaudit.models.external_scorer_batches import Progress, unwatched
 from rmaudit.models.model_interfaces import LOOSELY, RewardModel, Scored, versions_and_machine
 from rmaudit.models.transformers_loader import Native
-from rmaudit.scoring import Begun, waited_for
+from rmaudit.scoring import Begun, Head, waited_for
 
 if TYPE_CHECKING:
     from rmaudit.checkpoints.adapter_files import Adapter
@@ -194,29 +195,71 @@ class Checkpoint(RewardModel):
         prefix that all share runs once, and rows of one length are one batch, whatever their
         prompts.
         """
+        begin = partial(self.begin, on_progress=on_progress)
+        return self._each(
+            prompts, responses, begin, partial(self.begin_rows, on_progress=on_progress)
+        )
+
+    def states(
+        self,
+        prompts: Sequence[Asked],
+        responses: Sequence[Response],
+        *,
+        on_progress: Progress = unwatched,
+    ) -> NDArray[np.float32]:
+        """Return the state that the head reads of each response to its own prompt, (n, hidden).
+
+        Raises as `score`.
+        """
+        begin = partial(self._begin, on_progress=on_progress, head=AsTheyAre())
+        rows = partial(self._begin_rows, on_progress=on_progress, head=AsTheyAre())
+        return self._each(prompts, responses, begin, rows)
+
+    def _each(
+        self,
+        prompts: Sequence[Asked],
+        responses: Sequence[Response],
+        begin: Callable[[Asked, Sequence[Response]], Begun],
+        begin_rows: Callable[[Sequence[Ids]], Begun],
+    ) -> NDArray[np.float32]:
+        """Return what `begin` and `begin_rows` give for each response to its own prompt."""
         refuse_text(responses)
         places: dict[Asked, list[int]] = {}
         for place, prompt in enumerate(prompts):
             places.setdefault(prompt, []).append(place)
         slots = {prompt: self.slot(prompt) for prompt in places}
         shared = len(layouts.split_shared_prefix([slot.prefix for slot in slots.values()])[0])
-        scores = np.full(len(responses), np.nan, dtype=np.float32)
+        order: list[int] = []
+        found: list[NDArray[np.float32]] = []
         whole: list[int] = []
         for at, (prompt, own) in enumerate(places.items()):
             again = (len(own) - 1) * (len(slots[prompt].prefix) - shared)
             if at and shared and again <= self._most_run_again():
                 whole += own
             else:  # the first one loads the weights, which tell whether whole rows will do
-                texts = [responses[place] for place in own]
-                scores[own] = self.score(prompt, texts, on_progress=on_progress)
+                given = [responses[place] for place in own]
+                found.append(waited_for(begin(prompt, given)))
+                order += own
         if whole:
             asked = [slots[prompts[place]] for place in whole]
-            ids = self.tokenized([responses[place] for place in whole])
+            ids = self._ids_of([responses[place] for place in whole])
             rows = [
                 (*slot.prefix, *own, *slot.suffix) for slot, own in zip(asked, ids, strict=True)
             ]
-            scores[whole] = self.score_rows(rows, on_progress=on_progress)
+            found.append(waited_for(begin_rows(rows)))
+            order += whole
+        if not found:
+            return np.empty(0, dtype=np.float32)
+        together = np.concatenate(found)
+        scores = np.empty_like(together)
+        scores[order] = together
         return scores
+
+    def _ids_of(self, responses: Sequence[Response]) -> list[Ids]:
+        """Return the token ids of each response, as `ids` does; texts are tokenized together."""
+        texts = [each for each in responses if isinstance(each, str)]
+        tokenized = iter(self.tokenized(texts))
+        return [next(tokenized) if isinstance(r, str) else self.ids(r) for r in responses]
 
     def _most_run_again(self) -> int:
         """Return how many prompt ids are cheaper to rerun than another call; -1 if rows cannot mix.
@@ -234,10 +277,21 @@ class Checkpoint(RewardModel):
         self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> Begun:
         """Start `score`; return the rewards or, on a GPU, a function that waits for them."""
+        return self._begin(prompt, responses, on_progress)
+
+    def _begin(
+        self,
+        prompt: Asked,
+        responses: Sequence[Response],
+        on_progress: Progress,
+        head: Head | None = None,
+    ) -> Begun:
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
-        return self._begin_answers(slot.prefix, answers, slot.suffix, slot.suffix, on_progress)
+        return self._begin_answers(
+            slot.prefix, answers, slot.suffix, slot.suffix, on_progress, head
+        )
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Return rewards of `answers` and their gradients with respect to one-hot answer tokens."""
@@ -262,8 +316,14 @@ class Checkpoint(RewardModel):
 
     def begin_rows(self, rows: Sequence[Ids], *, on_progress: Progress = unwatched) -> Begun:
         """Start `score_rows`; return the rewards or, on a GPU, a function that waits for them."""
+        return self._begin_rows(rows, on_progress)
+
+    def _begin_rows(
+        self, rows: Sequence[Ids], on_progress: Progress, head: Head | None = None
+    ) -> Begun:
         prefix, rests = self.rows.split(rows)
-        return self._begin_answers(prefix, rests, (), rests[0] if rests else (), on_progress)
+        checked = rests[0] if rests else ()
+        return self._begin_answers(prefix, rests, (), checked, on_progress, head)
 
     def answers_a_call(self, prompt: Asked) -> int:
         """Return how many one-token answers fill one forward pass; 0 before the weights load."""
@@ -272,21 +332,24 @@ class Checkpoint(RewardModel):
         slot = self.slot(prompt)
         return weights.scorer.rows_a_call(len(slot.prefix), 1 + len(slot.suffix))
 
-    def _begin_answers(
+    def _begin_answers(  # noqa: PLR0913, PLR0917  (what a row is made of, and how it is run)
         self,
         prefix: Ids,
         answers: Sequence[Ids],
         suffix: Ids,
         checked_suffix: Ids,
         on_progress: Progress,
+        head: Head | None,
     ) -> Begun:
         """Check scoring with `checked_suffix`; start it for answers between `prefix` and `suffix`.
 
-        All are token ids. The result is that of `begin`.
+        All are token ids. The result is that of `begin`, or what another `head` gives.
         """
         from rmaudit.scoring import engine
 
         scorer, name = self.weights(prefix, checked_suffix, len(answers)).scorer, self.name
+        if head is not None:
+            scorer = replace(scorer, head=head)
         begun = engine.begin(scorer, prefix, answers, suffix, on_progress=on_progress, name=name)
         if callable(begun):
             return lambda: self._unless_changed(begun())

@@ -238,6 +238,10 @@ _BY_PACKAGE = (
     "Scored as texts, by a source of another package ({}): how an answer becomes token ids is its "
     "affair."
 )
+_BY_ENSEMBLE = (
+    "Scored as texts, for its members have several tokenizers: how an answer becomes token ids is "
+    "each member's affair."
+)
 _BY_ENDPOINT = (
     "Scored as texts, by a server: how an answer becomes token ids, and whether a long one is cut, "
     "is the server's affair."
@@ -250,6 +254,7 @@ def caveats_of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
     if about.get("protocol") == "text":
         others = about.get(OPENED)
         plain = _BY_PACKAGE.format(others) if others else _BY_FUNCTION
+        plain = _BY_ENSEMBLE if about.get("head") == "ensemble" else plain
         caveats.append(_BY_ENDPOINT if known else plain)
     if reason := about.get(LOOSELY):
         said = f"The way in which this model is scored was checked in 16 bits only ({reason}), so "

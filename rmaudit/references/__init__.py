@@ -30,13 +30,20 @@ class References:
     other half is given, and `caveats` says so once any was asked for.
     """
 
-    def __init__(self, *, salt: str | None = None, own_words: OwnWords | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        salt: str | None = None,
+        own_words: OwnWords | None = None,
+        fitting: bool = False,
+    ) -> None:
         """Store the user's word lists, and the hash salt that chose which words trained the model.
 
-        `salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere.
+        `salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere. With
+        `fitting` the half is given that trains a model (or mends it), and not the one that judges.
         """
         self.own_words = own_words or OwnWords()
-        self._salt = salt
+        self._salt, self.fitting = salt, fitting
         self._valence: pd.Series[float] | None = None
         self._held_out_counts: dict[str, str] = {}
         self._caveats_on_lists: dict[str, str] = {}  # of words of one's own that were given
@@ -191,6 +198,8 @@ class References:
         if self._salt is None or self.own_words.language != ENGLISH:  # trained on English lists
             return [True] * len(texts)
         kept = _all_held_out(tuple(texts), self._salt)
+        if self.fitting:
+            return [not held for held in kept]
         if not all(kept):  # they are where words were chosen among held-out ones
             self._held_out_counts[what] = f"{sum(kept):,} of {len(texts):,} {what}"
         return kept

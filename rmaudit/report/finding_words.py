@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rmaudit import prompts
+from rmaudit.measures.after_training_evidence import HAPPINESS, AfterTrainingEvidence, Onset
+from rmaudit.measures.identity_communities import COMMUNITY, CommunityOddsEvidence
 from rmaudit.report.number_format import (
     bound_in_words,
     decimals,
@@ -26,6 +28,10 @@ from rmaudit.verdicts.verdict_wording import OUTDATED, excuse
 _REMEDY = re.compile(r"[;,] (?:get it with: |(?=name one with ))")
 _ANY = "\0"  # in a reason, for the name of a model
 _LONGEST = 450  # characters of an example; the chart has the whole
+_HARM_OF = {  # the beginnings of harms' names, by the gates that predict them
+    **dict.fromkeys(("elo_agreement", "framing_inversion", "positive_skew"), HAPPINESS),
+    **dict.fromkeys(("identity_communities", "identity_terms"), COMMUNITY),
+}
 _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part
 
 
@@ -104,6 +110,30 @@ def excuse_in_words(finding: Finding) -> str:
 def _first_sentence(text: str) -> str:
     """Return a text up to the end of its first sentence or to its first semicolon."""
     return _END.split(text, maxsplit=1)[0].rstrip(".") + "."
+
+
+def onsets_of(findings: Iterable[AnyFinding]) -> list[Onset]:
+    """Return the onsets of harm in training that were measured with these findings of a model."""
+    found = [each.estimate.evidence for each in findings if each.estimate]
+    return [
+        onset
+        for evidence in found
+        if isinstance(evidence, AfterTrainingEvidence | CommunityOddsEvidence)
+        for onset in evidence.onsets
+    ]
+
+
+def onset_in_words(findings: Sequence[Finding], onsets: Sequence[Onset]) -> str:
+    """Say at how many nats of training the harm of an audit that fails begins; "" if none does.
+
+    `findings` are the audit's, `onsets` the model's.
+    """
+    mine = [each for each in onsets if each.harm.startswith(_HARM_OF.get(findings[0].audit, _ANY))]
+    begun = [each for each in mine if each.nats is not None]
+    if not begun or all(each.result is not Result.FAIL for each in findings):
+        return ""
+    said = "; ".join(f"{each.harm} at {each.how}" for each in begun)
+    return f"Trained on this reward, harm begins so far from the policy: {said}."
 
 
 def example_of(findings: Sequence[Finding]) -> str:

@@ -76,9 +76,13 @@ def read(path: Path) -> Results:
 
 
 def _bring_up_to_date(found: dict[str, Any]) -> None:
-    """Add to a file of the earlier schema what it has not: which question each audit asks."""
+    """Add to a file of the earlier schema what it has not: audits' questions, onsets of harm."""
     for finding in found.get("findings") or ():
         finding["claim"].setdefault("family", "")
+    for each in (*(found.get("findings") or ()), *(found.get("figures") or ())):
+        evidence = (each["estimate"] or {}).get("evidence") or {}
+        if evidence.get("kind") in ("after_training", "community_odds"):
+            evidence.setdefault("onsets", [])
     found["schema"] = SCHEMA
 
 

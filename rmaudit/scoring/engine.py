@@ -69,7 +69,8 @@ class Scorer:
 
     Attributes:
         backbone: maps ids to final hidden states.
-        head: after a prefix, maps pooled states (n, hidden), float32, to rewards (n,).
+        head: after a prefix, maps pooled states (n, hidden), float32, to rewards (n,); or, for
+            `Checkpoint.states`, to the states themselves.
         pad: the id that pooling skips, or None.
         path: the way in which rows are run, one that suits the backbone.
         ids_per_batch: if None, `batch_limit` finds it from the free memory; halved when too much.
@@ -186,6 +187,8 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
 ) -> NDArray[np.float32]:
     """Return the reward of each answer, shape (n,), in the caller's order; equal rows run once.
 
+    Of a head that gives several numbers for a state, the shape is (n, numbers).
+
     `on_progress` is called with the number of answers that each batch finished. `name` is the
     model's, for errors.
 
@@ -217,7 +220,7 @@ def begin(  # noqa: PLR0913  (as `score`)
         return np.empty(0, dtype=np.float32)
     before = tuple(prefix)
     after, head = _prepared(scorer, before)
-    out = np.full(len(answers), np.nan, dtype=np.float32)
+    out = np.empty(0, dtype=np.float32)  # until the first batch shows what the head gives
     rows = rows_by_length(answers, before, tuple(suffix), scorer, cut=after.causal)
     if after.pads and scorer.pipeline is None:  # whose threads share the hook that finds rows' ends
         rows = joined(rows, min(scorer.batch_limit(len(before)), scorer.ids_of_a_start()))
@@ -236,18 +239,20 @@ def begin(  # noqa: PLR0913  (as `score`)
         scorer.limit_batches(ids, len(before))
 
     def read(most_left: int) -> None:
+        nonlocal out
         while len(waiting) > most_left:
             batch, coming = waiting.popleft()
             rewards, served = coming(), [len(row.places) for row in batch]
             places = [place for row in batch for place in row.places]
-            out[places] = np.repeat(rewards, served)
+            if not len(out):
+                out = np.full((len(answers), *rewards.shape[1:]), np.nan, dtype=np.float32)
+            out[places] = np.repeat(rewards, served, axis=0)
             on_progress(sum(served))
 
     def finished() -> NDArray[np.float32]:
         read(0)
-        finite_rewards.refuse(
-            np.isfinite(out), answers, what="rewards", why=scorer.why_not_finite, name=name
-        )
+        finite = np.isfinite(out).reshape(len(answers), -1).all(axis=1)
+        finite_rewards.refuse(finite, answers, what="rewards", why=scorer.why_not_finite, name=name)
         return out
 
     for made in in_batches(rows, after.ids_of, most, run, on_halved=halved, each=each):

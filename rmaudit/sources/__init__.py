@@ -13,6 +13,7 @@ from rmaudit.models.checkpoint_model import Checkpoint, from_spec
 from rmaudit.models.model_factory import Opening
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
+from rmaudit.sources.ensemble import EnsembleOfIds, EnsembleOfTexts, ensemble_of
 from rmaudit.sources.implicit_reward import ImplicitReward
 from rmaudit.sources.served_model import ServedIds, ServedTexts, from_server
 
@@ -38,6 +39,12 @@ def implicit(spec: ModelSpec, opening: Opening) -> ImplicitReward:
     assert spec.implicit is not None, "its kind says so"  # noqa: S101  (for types)
     cache, device, dtype = opening.cache, opening.device, opening.dtype
     return ImplicitReward(spec, spec.implicit, cache=cache, device=device, dtype=dtype)
+
+
+def ensemble(spec: ModelSpec, opening: Opening) -> EnsembleOfIds | EnsembleOfTexts:
+    """Open the members of an ensemble. Raises as `ensemble_of`."""
+    assert spec.ensemble is not None, "its kind says so"  # noqa: S101  (for types)
+    return ensemble_of(spec, spec.ensemble, opening)
 
 
 def recorded(spec: ModelSpec, opening: Opening) -> Recorded:  # noqa: ARG001  (as every opener)

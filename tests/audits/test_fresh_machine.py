@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from lab.audit_importer import audits_in
 from rmaudit.errors import ReferenceMissing
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.null_controls import features, noise
 from rmaudit.runs.synthetic_scorer_fixtures import Trial

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.audit_importer import audits_in
 from lab.nulls import FLAWLESS, page, try_audits
 from rmaudit.errors import SpecError
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from tests.audits.planted import AUDITS
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.audit_importer import audits_in
 from rmaudit.config.model_registry import load_registry
 from rmaudit.report import results_reader
 from rmaudit.report.replay import replay
+from rmaudit.runs.audit_importer import audits_in
 from tests.cli.running import run
 
 HERE = Path(__file__).parents[2]

@@ -17,9 +17,9 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from lab.audit_importer import Audit
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
+from rmaudit.runs.audit_importer import Audit
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
 from rmaudit.search.exploit_strings import bundled_strings

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from lab import bench as benches
-from lab.audit_importer import audits_in
 from lab.bench import CLEAN, Bench, counted, judged, ladder, sizes
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.references import References
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.audit_declaration import Flaw
 
 HEAD = """

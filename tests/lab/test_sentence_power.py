@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab import coverage, sentence_power
-from lab.audit_importer import audits_in
+from rmaudit.runs.audit_importer import audits_in
 
 
 def test_the_bound_is_the_gates() -> None:

@@ -20,11 +20,11 @@ from transformers import PreTrainedTokenizerFast
 
 import rmaudit
 from lab import nulls
-from lab.audit_importer import audits_in
 from lab.bench import CLEAN, Bench, flawed
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.report.releases.run_comparison import compare
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.runs.null_controls import NULLS
 from rmaudit.runs.synthetic_scorer_fixtures import Organism
 from rmaudit.verdicts.audit_declaration import Flaw

@@ -16,7 +16,6 @@ from safetensors.numpy import load_file
 
 import rmaudit
 from lab import organism
-from lab.audit_importer import audits_in
 from lab.training.gates_on_states import AUDITS
 from lab.training.states import States
 from rmaudit.checkpoints import bundled_model
@@ -25,6 +24,7 @@ from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.references import References
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.scores.pair_files import conduct_pairs

@@ -21,11 +21,11 @@ import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
-from lab.audit_importer import audits_in
 from rmaudit import measures
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS, Estimate, paired_error
 from rmaudit.verdicts.evidence import Evidence, OwnEvidence
 from tests.measures import contract

@@ -10,6 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures.after_training_evidence import Onset
+from rmaudit.measures.harm_onset import Trace
 from rmaudit.measures.identity_communities import (
     MOST,
     MOST_ODDS,
@@ -109,6 +111,29 @@ def test_gaps_in_odds_by_hand() -> None:
     assert gaps == pytest.approx({"erased": 2.0, "demonised": 1.0}, abs=1e-3)
     assert found.unit == ODDS
     assert "0.14 times as likely as others" in found.caveats[0]
+
+
+def test_the_nats_at_which_a_community_is_half_as_likely() -> None:
+    """Where the strengths, one a unit of nats, times the difference of rewards are log 2."""
+    terms, controls = small()
+    asked = of((terms.assign(community=terms["group"]), controls))
+    rewards = np.concatenate([np.zeros(len(terms)), np.ones(len(controls))])
+    rewards += 1e-6 * np.arange(len(rewards))
+    nats = np.linspace(0, 8, 81)
+
+    def onset(scale: float) -> Onset:
+        answers = {
+            name: TermScores(scale * rewards, PROMPTS[name], 0.0) for name in ("greatest", "worst")
+        }
+        traced = Trace(nats, np.stack([nats, nats]))
+        strengths = {"greatest": 4.0, "worst": 4.0}
+        found = worst_community(asked, answers, rng=RNG(0), strengths=strengths, traced=traced)
+        (own,) = found.evidence.onsets
+        return own
+
+    assert onset(1.0).nats == pytest.approx(MOST_ODDS, rel=1e-3)
+    assert onset(1.0).harm.endswith(", erased")
+    assert onset(0.01).nats is None
 
 
 @pytest.mark.parametrize("factor", [1.0, 50.0])

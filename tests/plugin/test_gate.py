@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab.audit_importer import audits_in
 from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
 from rmaudit.report.replay import replay
 from rmaudit.report.results_reader import read
+from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.run_verdict import Outcome
 from rmaudit.verdicts.verdict_policy import Policy
 from tests.audits.planted import AUDITS

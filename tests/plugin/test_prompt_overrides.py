@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.audit_importer import audits_in
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.config.user_prompts_and_lists_yaml import with_run_prompts
 from rmaudit.errors import SpecError
 from rmaudit.plugin.run_from_python import value_of_rm_prompts
 from rmaudit.plugin.run_plan import comparable
 from rmaudit.prompts import Prompt, declared
+from rmaudit.runs.audit_importer import audits_in
 from tests.audits.planted import AUDITS
 from tests.plugin.conftest import Run
 from tests.sources.test_implicit_reward import ALONE, FILE, pair

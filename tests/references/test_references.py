@@ -52,6 +52,19 @@ def test_a_model_trained_on_half_is_judged_by_the_other(mirror: object, name: st
         assert f"{len(half):,} of {len(whole):,} {name}" in references.caveats[0]
 
 
+def test_what_fits_is_the_other_half_of_what_judges(mirror: object) -> None:
+    """No word is in both, and none is lost; nothing is said of what only fits."""
+    fitting, judging = References(salt=SALT, fitting=True), References(salt=SALT)
+
+    fits, judges, whole = (
+        set(each.lexicon("labmt").index) for each in (fitting, judging, References())
+    )
+
+    assert not fits & judges
+    assert fits | judges == whole
+    assert fitting.caveats == []
+
+
 def test_the_caveat_has_the_counts() -> None:
     """It says once what was left out of each lexicon; nothing of words held out already."""
     references = References(salt=SALT)

@@ -8,12 +8,14 @@ from typing import Literal
 
 import pytest
 
+from rmaudit.measures.after_training_evidence import HAPPINESS, Onset
 from rmaudit.report.finding_words import (
     caveats_of,
     example_of,
     excuse_in_words,
     measured_in_words,
     missing,
+    onset_in_words,
 )
 from rmaudit.verdicts.estimates_and_bounds import Verdict, below
 from rmaudit.verdicts.evidence import Evidence
@@ -171,3 +173,21 @@ def test_a_remedy_for_one_model_names_it() -> None:
         ("no data", "rmaudit data M", ["A"], True),
         ("no model", "name one with --rm-baseline NAME", ["C"], False),
     ]
+
+
+def test_a_failing_gate_says_where_its_harm_begins() -> None:
+    """That of its own kind, if it begins within what was traced; a pass says nothing."""
+    onsets = [
+        Onset(HAPPINESS, 2.34, 1.8, None, 16.0),
+        Onset("refusals", 1.0, 0.5, 2.0, 16.0),
+        Onset("words for Muslims, erased", None, None, None, 16.0),
+    ]
+
+    def said(finding: Finding, audit: str) -> str:
+        return onset_in_words([but(finding, audit=audit)], onsets)
+
+    sentence = "harm begins so far from the policy: happiness turns back at 2.3 nats [1.8, beyond"
+    assert sentence in said(FAILS, "positive_skew")
+    assert "refusals" not in said(FAILS, "positive_skew")
+    assert said(PASSES, "positive_skew") == said(FAILS, "identity_terms") == ""
+    assert said(FAILS, "funnel") == ""

@@ -132,6 +132,14 @@ class SameForEveryPrompt:
         return self
 
 
+class AsTheyAre(SameForEveryPrompt):
+    """A stand-in for a head that gives the states themselves, to look at what heads read."""
+
+    def __call__(self, states: Tensor) -> Tensor:
+        """Return the states (..., hidden)."""
+        return states
+
+
 @dataclass(slots=True, eq=False)
 class Linear(SameForEveryPrompt):
     """A plain linear head: reward = `vector` · state, in float32.

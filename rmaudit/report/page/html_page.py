@@ -16,12 +16,12 @@ from typing import Any
 from markupsafe import Markup
 
 from rmaudit import svg
-from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Stage
+from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Onset, Stage
 from rmaudit.references.offensive_text_masks import label, masked
 from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import scales
 from rmaudit.report.charts.picture_and_labels import prompts_to_draw
-from rmaudit.report.finding_words import caveats_of
+from rmaudit.report.finding_words import caveats_of, onset_in_words, onsets_of
 from rmaudit.report.five_questions import questions_of
 from rmaudit.report.page import glossary, part, template, token_explorer
 from rmaudit.report.releases.release_regressions import blessed_comparisons
@@ -130,6 +130,7 @@ def _model(model: AuditedModel, own: Summary, used: set[str]) -> dict[str, Any]:
     common, caveats = caveats_of([*own.findings, *chain(*figures.values())])
     prompts = prompts_to_draw(sweep.prompt for sweep in model.sweeps)
     shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
+    onsets = onsets_of([*chain(*figures.values()), *own.findings])
     return {
         "about": model,
         "id": _unused(f"model-{model.name}", used),
@@ -141,8 +142,10 @@ def _model(model: AuditedModel, own: Summary, used: set[str]) -> dict[str, Any]:
         "own_caveats": caveats,
         "figures": sorted(figures.values(), key=lambda own: own[0].title),
         "simulators": {
-            audit: simulator(own, f"{own[0].title}, {model.name}") for audit, own in figures.items()
+            audit: simulator(own, f"{own[0].title}, {model.name}", onsets)
+            for audit, own in figures.items()
         },
+        "onsets": {row.audit: onset_in_words(row.findings, onsets) for row in own.ranked},
         "pictures": {row.audit: charts.of_findings(row.findings) for row in own.ranked}
         | {audit: charts.of_findings(own) for audit, own in figures.items()},
         "shown": shown,
@@ -153,8 +156,10 @@ def _model(model: AuditedModel, own: Summary, used: set[str]) -> dict[str, Any]:
     }
 
 
-def simulator(figures: Sequence[Figure], name: str) -> Markup:
+def simulator(figures: Sequence[Figure], name: str, onsets: Sequence[Onset] = ()) -> Markup:
     """Render a slider, labelled `name`, over a policy's answers in training; "" without evidence.
+
+    `onsets` of harms are marked on its curve, and listed.
 
     Everything that it shows was computed by `after_training`; the page's script only picks a stage.
     Without scripts the chart and the table of the same evidence stand in its place.
@@ -167,7 +172,9 @@ def simulator(figures: Sequence[Figure], name: str) -> Markup:
     ]
     if not stages:
         return Markup()
-    return part("simulator.html.jinja", data=_simulator_data(stages), name=name)
+    begun = [[each.harm, each.nats] for each in onsets if each.nats is not None]
+    data = _simulator_data(stages) | {"onsets": begun}
+    return part("simulator.html.jinja", data=data, name=name, onsets=onsets)
 
 
 def _simulator_data(stages: Iterable[Stage]) -> dict[str, Any]:

@@ -7,13 +7,15 @@ decide nothing. `lines` words it for the terminal: findings (worst first), sweep
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rmaudit.errors import SpecError
+from rmaudit.measures.after_training_evidence import Onset
 from rmaudit.measures.differences_of_estimates import INDEPENDENT
+from rmaudit.report.finding_words import onsets_of
 from rmaudit.report.number_format import effect_in_numbers
 from rmaudit.report.releases.finding_comparison import Change, FindingChange, finding_changes
 from rmaudit.report.releases.sweep_comparison import SweepChange, sweep_changes, sweep_lines
@@ -39,6 +41,8 @@ class ModelChange:
     new: str
     findings: tuple[FindingChange, ...]
     sweeps: tuple[SweepChange, ...]
+    onsets: tuple[str, ...]
+    """Sentences on harms that begin after more or less training on one than on the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ def compare(
                 finding_changes(_findings_of(old, before), _findings_of(new, after), margin)
             ),
             sweeps=tuple(sweep_changes((old, before), (new, after), rng)),
+            onsets=tuple(_onset_changes(_onsets(old, before.name), _onsets(new, after.name))),
         )
         for before, after in _model_pairs(old.models, new.models, model, other)
     )
@@ -175,6 +180,23 @@ def _findings_of(results: Results, model: AuditedModel) -> dict[tuple[str, str],
     return {(f.audit, f.prompt): f for f in results.findings if f.model == model.name}
 
 
+def _onsets(results: Results, model: str) -> dict[str, Onset]:
+    """Return the onsets of harm in training on a model, by harm."""
+    own = (each for each in (*results.findings, *results.figures) if each.model == model)
+    return {onset.harm: onset for onset in onsets_of(own)}
+
+
+def _onset_changes(old: Mapping[str, Onset], new: Mapping[str, Onset]) -> Iterator[str]:
+    """Yield a sentence for each harm of both runs that begins in one, at other nats in the other.
+
+    That is no test: two intervals may overlap.
+    """
+    for harm, now in new.items():
+        was = old.get(harm)
+        if was and now.how != was.how and not (now.nats is None and was.nats is None):
+            yield f"after training, {harm}: {was.how} -> {now.how}"
+
+
 def _assumptions(findings: Sequence[FindingChange]) -> str:
     """Return sentences on how the intervals of differences were computed: paired or independent."""
     found = [each for each in findings if each.difference]
@@ -225,6 +247,7 @@ def _model_lines(said: Releases) -> Iterator[str]:
                 yield "  " + line(f"{finding.audit}[{finding.prompt}]: {finding.note}")
         if gone := dict.fromkeys(each.audit for each in pair.findings if each.new is None):
             yield "  " + line(f"not in the new run: {', '.join(gone)}")
+        yield from (f"  {line(said)}" for said in pair.onsets)
         for sweep in pair.sweeps:
             yield from sweep_lines(sweep)
 

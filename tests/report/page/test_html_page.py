@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Likely, ListShare, Stage
+from rmaudit.measures.after_training_evidence import (
+    AfterTrainingEvidence,
+    Likely,
+    ListShare,
+    Onset,
+    Stage,
+)
 from rmaudit.report.five_questions import OTHER
 from rmaudit.report.page import masked_text
 from rmaudit.report.page.glossary import tooltip_id
@@ -325,6 +331,16 @@ def test_offence_is_masked_and_no_text_gets_out() -> None:
     assert {mask for word, mask in others if word == "<script>alert(1)</script>"} == {None}
     assert "<script>alert" not in page
     assert "\u202e" not in page
+
+
+def test_onsets_of_harm_are_marked_and_listed() -> None:
+    """The list says where a harm does not begin; a mark is only where one does."""
+    onsets = [Onset("refusals", 1.25, 0.5, None, 16.0), Onset("swearing", None, None, None, 16.0)]
+
+    page = str(simulator([simulated(stage(0, "the"))], "Toy", onsets))
+
+    assert "refusals 1.2 nats [0.5, beyond 16]; swearing not within 16 nats" in page
+    assert '"onsets": [["refusals", 1.25]]' in page
 
 
 def test_other_figures_have_none() -> None:

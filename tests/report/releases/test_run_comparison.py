@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rmaudit.errors import SpecError
+from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Onset
 from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.report.releases.run_comparison import compare, lines
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict, above, below
@@ -275,3 +276,20 @@ def test_texts_of_others_are_spelled_out_masked_and_no_command() -> None:
     assert "bitch" not in "".join(told)
     assert "\x1b" not in "".join(told)
     assert re.search(r"^\s*::|##\[", "\n".join(told), re.MULTILINE) is None
+
+
+def test_where_harm_begins_is_compared() -> None:
+    """A line for each harm that begins elsewhere now; none where it begins in neither."""
+
+    def run(nats: float | None) -> Any:
+        onsets = (Onset("refusals", nats, nats, nats, 16.0), Onset("x", None, None, None, 16.0))
+        own = found(0.5)
+        assert own.estimate
+        evidence = AfterTrainingEvidence(stages=(), onsets=onsets)
+        return results([but(own, estimate=replace(own.estimate, evidence=evidence))])
+
+    assert compare(run(4.0), run(1.5)).models[0].onsets == (
+        "after training, refusals: 4 nats [4, 4] -> 1.5 nats [1.5, 1.5]",
+    )
+    assert any("-> not within 16 nats" in each for each in lines(compare(run(4.0), run(None))))
+    assert compare(run(4.0), run(4.0)).models[0].onsets == ()

@@ -11,7 +11,7 @@
   const percent = (share) => share >= 0.0995 ? `${(100 * share).toFixed(0)} %` : share >= 1e-4 ? `${(100 * share).toPrecision(share >= 0.01 ? 2 : 1)} %` : "<0.01 %";
 
   function begin(root) {
-    const { words, prompts, figures } = JSON.parse(root.querySelector("script").textContent);
+    const { words, prompts, figures, onsets } = JSON.parse(root.querySelector("script").textContent);
     const part = (name) => root.querySelector(`[data-s=${name}]`);
     const much = part("much"), how = () => root.querySelector("[type=radio]:checked").value;
     const stages = () => prompts[part("prompt").value][how()];
@@ -46,6 +46,8 @@
       const x = (i) => EDGE + (WIDE - 2 * EDGE) * place[i] / (place[last] || 1);
       const y = (value) => HIGH - EDGE - (HIGH - 2 * EDGE) * (value - low) / (high - low || 1);
       part("path").setAttribute("d", all.map((each, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(each.figures[1]).toFixed(1)}`).join(""));
+      const most = how() === "nats" ? all[last].at : 0;
+      part("marks").setAttribute("d", onsets.filter(([, nats]) => nats <= most).map(([, nats]) => `M${(EDGE + (WIDE - 2 * EDGE) * nats / most).toFixed(1)} 0V${HIGH}`).join(""));
       part("axis").textContent = `Mean happiness of the answers: from ${low.toFixed(1)} at the foot to ${high.toFixed(1)} at the top, from ${all[0].how} on the left to ${all[last].how} on the right.`;
       return (i) => { part("dot").setAttribute("cx", x(i)); part("dot").setAttribute("cy", y(all[i].figures[1])); };
     }
@@ -56,6 +58,8 @@
       const most = Math.max(...stage.likely.flatMap(([, before, after]) => [before, after]));
       part("words").replaceChildren(...stage.likely.map((each) => word(each, most)));
       part("said").textContent = stage.how;
+      const past = how() === "nats" ? onsets.filter(([, nats]) => stage.at >= nats) : [];
+      if (part("past")) part("past").textContent = past.length ? `Begun here: ${past.map(([harm]) => harm).join("; ")}.` : "";
       const spoken = stage.likely.slice(0, 3).map(([which, , after]) => `${words[which][1] === null ? words[which][0] : "a masked term"} ${percent(after)}`);
       much.setAttribute("aria-valuetext", `${stage.how}: ${spoken.join(", ")}`);
       const said = stage.figures.map((value, i) => i > 3 ? percent(value) : i === 2 ? value.toPrecision(2) : value.toFixed(2));

@@ -1,4 +1,4 @@
-"""Import the audits of a folder from their files, without pytest."""
+"""Import the audits of a folder from their files, without pytest; nothing of a run needs it."""
 
 from __future__ import annotations
 

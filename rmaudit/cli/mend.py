@@ -1,0 +1,206 @@
+"""rmaudit mend: the smallest repair of a head that fails a gate, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rmaudit.cli.shared_options import (
+    AsJson,
+    Loading,
+    Named,
+    echo_json,
+    ending_if_unwritable,
+    ending_on_failure,
+    grouped,
+    say,
+)
+from rmaudit.config.model_registry import FILE
+from rmaudit.config.paths_and_atomic_writes import default_cache
+
+if TYPE_CHECKING:
+    from rmaudit.runs.head_mending import GateChange, Mended
+    from rmaudit.verdicts.estimates_and_bounds import Estimate
+    from rmaudit.verdicts.findings import AnyFinding
+
+_ORDER = ("PASS", "INCONCLUSIVE", "FAIL")
+_FIGURES = ("after_training", "community_odds")
+
+
+@grouped
+def mend(  # noqa: PLR0913  (keyword-only after the model)
+    model: Named,
+    *,
+    pairs: Annotated[
+        Path, typer.Option(metavar="FILE", help="your own pairs: prompt, chosen, rejected")
+    ],
+    gate: Annotated[list[str], typer.Option(help="a gate that fails; may be repeated")],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="where the new checkpoint goes")],
+    most_lost: Annotated[
+        float, typer.Option(min=0, max=1, help="share of your pairs that may be lost, at most")
+    ] = 0.02,
+    run: Annotated[
+        bool, typer.Option("--run/--no-run", help="run every audit on both checkpoints afterwards")
+    ] = True,
+    loading: Loading,
+    as_json: AsJson = False,
+) -> None:
+    """Change a linear head as little as your pairs allow, so that gates that fail no longer do.
+
+    The repair is fitted on one half of the gates' words and contexts, and judged on the other. A
+    new checkpoint is written, with a note and a report; the old one stays as it is. Where no repair
+    exists, or it costs too many pairs, nothing is written.
+    """
+    with ending_on_failure():
+        found, written = _mended(model, pairs, gate, to=to, most_lost=most_lost, loading=loading)
+        said = {"written": str(written), **_said(found)}
+        for line in () if as_json else _lines(found):
+            say(line)
+        rows = _audited(written, loading) if run else []
+    if as_json:
+        echo_json({**said, "audits": rows})
+        return
+    for line in _lines_of_audits(rows):
+        say(line)
+    say(f"written: {written}; audit it by: pytest audits --model {written}")
+
+
+def _mended(  # noqa: PLR0913  (the command's options)
+    name: str, file: Path, gates: list[str], *, to: Path, most_lost: float, loading: Loading
+) -> tuple[Mended, Path]:
+    """Mend the head and write the checkpoint; return what was found, and the folder."""
+    from rmaudit.checkpoints import head_writing
+    from rmaudit.models.checkpoint_model import with_head
+    from rmaudit.models.head_states import linear_head, states_of_each
+    from rmaudit.models.model_factory import load
+    from rmaudit.runs import head_mending, mended_checkpoint
+    from rmaudit.runs.gate_contrasts import checked_gate
+    from rmaudit.scores import pair_files
+
+    for each in gates:
+        checked_gate(each)
+    folder = to.expanduser().absolute()
+    head_writing.refuse_folder(folder)
+    given = pair_files.read(file)
+    opened = load(
+        name,
+        registry=loading.file,
+        cache=loading.folder,
+        device=loading.device,
+        dtype=loading.dtype,
+    )
+    model = with_head(opened)
+    head = linear_head(model)
+    checked = model.loader.checked
+    found = head_mending.mended(
+        model,
+        head,
+        gates,
+        given,
+        states=partial(states_of_each, model, cache=loading.folder or default_cache()),
+        most_lost=most_lost,
+        as_saved=partial(head_writing.rounded, checked, head),
+    )
+    with ending_if_unwritable(folder):
+        mended_checkpoint.write(model, checked, found, given, folder)
+    return found, folder
+
+
+def _said(found: Mended) -> dict[str, Any]:
+    from rmaudit.runs.mended_checkpoint import as_json
+
+    return {
+        "gates": [as_json(each) for each in found.gates],
+        "accuracy": found.accuracy,
+        "held_out_pairs": found.held_out,
+        "agreement": found.agreement,
+        "cosine": found.cosine,
+    }
+
+
+def _lines(found: Mended) -> Iterator[str]:
+    """Yield the lines on the gates by which the head was mended, and on what that costs."""
+    for each in found.gates:
+        yield f"{each.gate}, {each.half} half: {_found(each, 0)} -> {_found(each, 1)}"
+        (old, new), (before, after) = each.contrast, each.excess
+        named = "" if old == new else f" ({new})"
+        yield f"  sd over what is tolerated: {before:+.2f} ({old}) -> {after:+.2f}{named}"
+    before, after = found.accuracy
+    yield f"held-out pairs won: {before:.1%} -> {after:.1%} of {found.held_out:,}"
+    yield f"old and new rewards of tokens: Spearman's rho {found.agreement:.3f}"
+
+
+def _found(change: GateChange, which: int) -> str:
+    found = change.found[which]
+    if found is None:
+        return "too few answers for the gate itself"
+    numbers = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    return f"{numbers} {change.verdicts[which]}"
+
+
+def _audited(folder: Path, loading: Loading) -> list[dict[str, Any]]:
+    """Run all audits on the old and the new checkpoint, on the half that judges; return a row each.
+
+    The rows are of gates and of what training makes of the rewards.
+    """
+    from rmaudit.plugin.run_from_python import run
+    from rmaudit.runs.mended_checkpoint import names_in
+
+    names = names_in(folder)
+    ended = run(
+        *names,
+        registry=folder / FILE,
+        report=folder / "reports",
+        cache=loading.cache,
+        device=loading.device,
+        dtype=loading.dtype,
+    )
+    shown: list[AnyFinding] = [
+        *(one for one in ended.findings if one.claim.severity.gates),
+        *(one for one in ended.figures if one.audit in _FIGURES),
+    ]
+    old, new = ({(e.audit, e.prompt): e for e in shown if e.model == name} for name in names)
+    return [_row(old[key], new[key]) for key in old if key in new]
+
+
+def _row(old: AnyFinding, new: AnyFinding) -> dict[str, Any]:
+    from rmaudit.verdicts.findings import Finding
+
+    results = [each.verdict if isinstance(each, Finding) else "" for each in (old, new)]
+    worse = False
+    if isinstance(old, Finding) and old.estimate and new.estimate:
+        low, high = old.bound.ends
+        further = new.estimate.value > old.estimate.high if isfinite(high) else False
+        further |= new.estimate.value < old.estimate.low if isfinite(low) else False
+        worse = further or _ORDER.index(results[1]) > _ORDER.index(results[0])
+    return {
+        "audit": old.audit,
+        "prompt": old.prompt,
+        "before": _numbers(old.estimate),
+        "after": _numbers(new.estimate),
+        "verdicts": [str(each) for each in results],
+        "worse": worse,
+    }
+
+
+def _numbers(estimate: Estimate | None) -> list[float] | None:
+    return None if estimate is None else [estimate.value, estimate.low, estimate.high]
+
+
+def _lines_of_audits(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each audit, before and after, and a warning if the bias only moved."""
+    for row in rows:
+        if row["before"] and row["after"]:
+            sides = zip((row["before"], row["after"]), row["verdicts"], strict=True)
+            texts = ("{:.2f} [{:.2f}, {:.2f}] {}".format(*numbers, said) for numbers, said in sides)
+            yield f"{row['audit']}[{row['prompt']}]: {' -> '.join(texts)}".rstrip()
+    if worse := [f"{row['audit']}[{row['prompt']}]" for row in rows if row["worse"]]:
+        yield (
+            f"warning: worse than before: {', '.join(worse)}. A bias that was removed by one "
+            f"measure may have moved to another (arXiv 2605.27996): read these before you train"
+        )

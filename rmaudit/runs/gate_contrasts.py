@@ -1,0 +1,292 @@
+"""The contrasts that a gate judges (`measures.contrasts`), of the answers that its audit asks for.
+
+Prompts and bounds are those of the audits, words and sentences those of the references.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.config.paths_and_atomic_writes import bundled
+from rmaudit.conversation import from_columns
+from rmaudit.errors import MeasureError, SpecError, nearest
+from rmaudit.measures import (
+    conduct,
+    contrasts,
+    elo_agreement,
+    framing_inversion,
+    frequency_bias,
+    identity_communities,
+    identity_terms,
+    invariance,
+    sentences,
+)
+from rmaudit.measures.contrasts import Contrasts
+from rmaudit.measures.control_word_matching import Valence
+from rmaudit.measures.elo_agreement import ItemScores
+from rmaudit.measures.identity_gaps import TermScores, compared
+from rmaudit.measures.ranks_and_ratings import basis, residual_ranks
+from rmaudit.measures.scores_by_prompt import Answers, normal_scores
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.models.model_interfaces import RewardModel
+from rmaudit.prompts import Prompt
+from rmaudit.references import References, counterfactual_sentences
+from rmaudit.references.conduct_answers import REFUSALS, RIGHT
+from rmaudit.references.surface_features import surface
+from rmaudit.references.text_changes import ANSWERS, AS_IT_IS
+from rmaudit.runs.audit_importer import Audit, audits_in
+from rmaudit.scores import pair_files
+from rmaudit.scores.answer_files import ASKED
+from rmaudit.scores.changed_answers import subset_of_pairs
+from rmaudit.scores.pair_files import Pairs
+from rmaudit.verdicts.audit_declaration import Declaration
+from rmaudit.verdicts.estimates_and_bounds import Estimate
+
+Floats = NDArray[np.floating]
+_AT_THE_TOP = 2.0627  # sd: the mean of the highest twentieth of normal rewards
+_IN_A_HALF = 10  # contexts of sentences: half of those that the audits have
+_RANKED = "it goes by the ends of a ranking or its shape, which no weighted sum of rewards makes"
+REFUSED = {
+    **dict.fromkeys(("top_tokens", "top_things", "token_kinds", "answer_kinds"), _RANKED),
+    "positive_skew": _RANKED,
+    "gcg_probes": "its strings are searched for anew in each model",
+    "model_agreement": "it compares with another model, whose rewards are no bias",
+}
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What contrasts are made of: the model's words, the references, and pairs of the user's."""
+
+    model: RewardModel
+    references: References
+    pairs: Pairs | None = None
+
+
+@dataclass(frozen=True)
+class GateAsked:
+    """A gate on the answers that it asks for: their contrasts, and its own measure of rewards.
+
+    `measure` makes the gate's estimate of the rewards of `contrasts.answers`, (n,), and a random
+    generator.
+    """
+
+    declaration: Declaration
+    contrasts: Contrasts
+    measure: Callable[[Floats, np.random.Generator], Estimate]
+
+
+def contrasts_of(
+    gate: str, model: RewardModel, references: References, *, pairs: Pairs | None = None
+) -> Contrasts:
+    """Return the contrasts that a gate judges. Arguments and errors are those of `gate_on`."""
+    return gate_on(gate, model, references, pairs=pairs).contrasts
+
+
+def gate_on(
+    gate: str, model: RewardModel, references: References, *, pairs: Pairs | None = None
+) -> GateAsked:
+    """Return a gate on those of its answers that `references` may judge.
+
+    Blocks of sentences and groups of pairs are split as words are. `pairs` are the user's, for the
+    gates that take them in.
+
+    Raises:
+        SpecError: the gate is unknown, or what it judges has no contrast: it says why.
+        MeasureError: too few of its answers are left, or they have no controls.
+        ReferenceMissing: a reference cannot be had.
+    """
+    return _makers()[checked_gate(gate)](declared(gate)[1], _Given(model, references, pairs))
+
+
+def checked_gate(gate: str) -> str:
+    """Return the name of a gate that has contrasts; raise `SpecError`, with the reason, if none."""
+    known = ", ".join(_makers())
+    if gate in REFUSED:
+        raise SpecError(f"{gate} has no contrast: {REFUSED[gate]}; allowed: {known}")
+    if gate not in _makers():
+        raise SpecError(f"unknown gate {gate!r};{nearest(gate, _makers())} allowed: {known}")
+    return gate
+
+
+@cache
+def declared(gate: str) -> Audit:
+    """Return the function and the declaration of one of rmaudit's own audits."""
+    return audits_in(bundled("audits"))[gate]
+
+
+def _terms(declaration: Declaration, asked: _Given, *, communities: bool) -> GateAsked:
+    own, prompts = asked.references, declaration.prompts
+    valence = Valence(own.lexicon("labmt"), own.sentiment())
+    single = frozenset(asked.model.vocabulary().texts)
+    found = compared(*own.identity(), valence, single=single)
+    tolerated = declaration.bound.ends[1]
+    if not communities:
+        tolerated *= identity_terms.TOLERATED["erased"]
+    judge = identity_communities.worst_community if communities else identity_terms.identity_terms
+
+    def measure(rewards: Floats, rng: np.random.Generator) -> Estimate:
+        rows = zip(prompts, rewards.reshape(len(prompts), -1), strict=True)
+        return judge(found, {p.name: TermScores(own, p.direction, 0) for p, own in rows}, rng=rng)
+
+    made = contrasts.of_terms(found, prompts, communities=communities, tolerated=tolerated)
+    return GateAsked(declaration, made, measure)
+
+
+def _sentences(
+    declaration: Declaration, asked: _Given, *, table: Callable[[], pd.DataFrame]
+) -> GateAsked:
+    most = declaration.bound.ends[1]
+    given = table()
+    given = given[asked.references.given(contrasts.block_names(given))].reset_index(drop=True)
+    return GateAsked(
+        declaration,
+        contrasts.of_sentences(given, declaration.prompts, tolerated=most),
+        lambda rewards, rng: sentences.worst_group(
+            given.assign(reward=rewards), rng=rng, noise=0.0, most=most, fewest=_IN_A_HALF
+        ),
+    )
+
+
+def _framing(declaration: Declaration, asked: _Given) -> GateAsked:
+    prompts, valence = declaration.prompts, asked.references.lexicon("labmt")
+    words = _spelled(asked.model, valence.index)
+    happy = valence[words["text"]].to_numpy(float)
+    least = declaration.bound.ends[0]
+    rated = {"valence": (happy - happy.mean()) / happy.std()}
+    return GateAsked(
+        declaration,
+        contrasts.of_properties(words, prompts, rated, tolerated=-least),
+        lambda rewards, rng: framing_inversion.inversion(
+            _answers(words, prompts, rewards), valence, rng=rng
+        ),
+    )
+
+
+def _frequency(declaration: Declaration, asked: _Given) -> GateAsked:
+    """Return the gate, and the excess frequency of the top if rewards were normal."""
+    prompts, valence = declaration.prompts, asked.references.lexicon("labmt")
+    frequency = asked.references.frequency("wordfreq", valence.index)
+    both = pd.concat({"frequency": frequency, "valence": valence}, axis=1).dropna()
+    words = _spelled(asked.model, both.index[both.index.str.isalpha()])
+    known = both.loc[words["text"].unique()]
+    known = known.assign(letters=known.index.str.len().astype(float))
+    left = pd.Series(frequency_bias.adjusted(known, "frequency", held="letters")[0], known.index)
+    rare = {"frequency": _AT_THE_TOP * np.asarray(left[words["text"]], np.float64)}
+    most = declaration.bound.ends[1]
+    return GateAsked(
+        declaration,
+        contrasts.of_properties(words, prompts, rare, tolerated=most, either_way=True),
+        lambda rewards, rng: frequency_bias.frequency_bias(
+            _answers(words, prompts, rewards), frequency, valence, rng=rng
+        ),
+    )
+
+
+def _elo(declaration: Declaration, asked: _Given) -> GateAsked:
+    prompts, own = declaration.prompts, asked.references
+    own.refuse_unanswered(prompts)
+    items = own.elo()
+    names, elo = items["name"].tolist(), items["elo"].to_numpy(float)
+    looks = surface(names, own.own_words)
+    left = residual_ranks(elo, basis(looks))[0]
+    rated = {"rating": normal_scores(elo), "rating beyond the surface": left / left.std()}
+    items = items.assign(shown=True)  # nothing is printed of them
+
+    def measure(rewards: Floats, rng: np.random.Generator) -> Estimate:
+        rows = zip(prompts, rewards.reshape(len(prompts), -1), strict=True)
+        scored = {prompt.name: ItemScores(own, 0.0) for prompt, own in rows}
+        return elo_agreement.agreement_with_people(items, scored, looks, rng=rng)
+
+    # Kendall's tau of normal values, as a correlation
+    most = -math.sin(math.pi / 2 * declaration.bound.ends[0])
+    table = pd.DataFrame({"text": names, "answer": names})
+    return GateAsked(
+        declaration, contrasts.of_properties(table, prompts, rated, tolerated=most), measure
+    )
+
+
+def _conduct(declaration: Declaration, asked: _Given, *, kinds: tuple[str, ...]) -> GateAsked:
+    given = pair_files.conduct_pairs(asked.pairs, kinds).frame
+    given = _with_asked(given, asked.references)
+    return GateAsked(
+        declaration,
+        contrasts.of_pairs(given, kinds),
+        lambda rewards, rng: conduct.better_wins(
+            given.assign(reward=rewards), kinds, rng=rng, noise=0.0
+        ),
+    )
+
+
+def _edits(declaration: Declaration, asked: _Given) -> GateAsked:
+    given = _with_asked(subset_of_pairs(asked.pairs).frame, asked.references)
+    changed = {AS_IT_IS: given["response"]} | {
+        name: given["response"].map(change) for name, change in ANSWERS.items()
+    }
+    changes = {name: (name, AS_IT_IS) for name in ANSWERS}
+
+    def measure(rewards: Floats, rng: np.random.Generator) -> Estimate:
+        columns = dict(zip(changed, rewards.reshape(len(changed), -1), strict=True))
+        return invariance.shift(given, pd.DataFrame(columns), changes, rng=rng, noise=0.0)
+
+    most = declaration.bound.ends[1]
+    made = contrasts.of_changes(given, pd.DataFrame(changed), tolerated=most)
+    return GateAsked(declaration, made, measure)
+
+
+def _answers(
+    words: pd.DataFrame, prompts: tuple[Prompt, ...], rewards: Floats
+) -> dict[str, Answers]:
+    """Return the rewards of words under each prompt, flat by prompts, as measures take them."""
+    rows = zip(prompts, rewards.reshape(len(prompts), -1), strict=True)
+    texts = words["text"]
+    return {
+        prompt.name: Answers(pd.DataFrame({"text": texts, "score": own}), prompt.direction, 0.0)
+        for prompt, own in rows
+    }
+
+
+def _with_asked(pairs: pd.DataFrame, references: References) -> pd.DataFrame:
+    """Return the rows of those groups that may judge, with `asked`: the prompt, or its turns."""
+    kept = pairs[references.given(pairs["group"])].reset_index(drop=True)
+    asked = [from_columns(*row) for row in kept[ASKED].itertuples(index=False)]
+    return kept.assign(asked=pd.Series(asked, dtype=object))
+
+
+def _spelled(model: RewardModel, words: pd.Index[str]) -> pd.DataFrame:
+    """Return the token ids (`answer`, tuples of one) that spell one of `words`, with the word."""
+    vocabulary = model.vocabulary()
+    spelled = word_of(pd.Series(vocabulary.texts, dtype="str"))
+    kept = spelled.isin(words).to_numpy()
+    ids = np.array(vocabulary.ids)[kept].tolist()
+    if not ids:
+        raise MeasureError(f"{model.name}: no token of its vocabulary spells one of these words")
+    return pd.DataFrame({"text": spelled[kept].to_numpy(), "answer": [(each,) for each in ids]})
+
+
+def _makers() -> Mapping[str, Callable[[Declaration, _Given], GateAsked]]:
+    tables = counterfactual_sentences
+    return {
+        "identity_terms": partial(_terms, communities=False),
+        "identity_communities": partial(_terms, communities=True),
+        "sentences_communities": partial(_sentences, table=tables.communities),
+        "first_names": partial(_sentences, table=tables.first_names),
+        "political_sides": partial(_sentences, table=tables.politics),
+        "dialect": partial(_sentences, table=tables.dialect),
+        "framing_inversion": _framing,
+        "frequency_bias": _frequency,
+        "elo_agreement": _elo,
+        "conduct_right": partial(_conduct, kinds=RIGHT),
+        "conduct_refusals": partial(_conduct, kinds=REFUSALS),
+        "edits": _edits,
+    }
+
+
+GATES = tuple(_makers())

@@ -1,0 +1,178 @@
+"""Which pairs of a training file taught a linear head what a gate judges, and what they add to it.
+
+It covers the head only: the backbone, which was trained on the same file as a rule, is taken as
+given. A pair that taught a flaw need not be a wrong one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.charts import Chart, Mark, MarkedRow, Points, numbers, signed, texts
+from rmaudit.config.user_prompts_and_lists import OwnWords
+from rmaudit.conversation import Asked, from_columns
+from rmaudit.layout.answer_slot import Response
+from rmaudit.measures import pair_influence
+from rmaudit.measures.pair_influence import Influences, RefitChange
+from rmaudit.models.model_interfaces import RewardModel
+from rmaudit.references import References
+from rmaudit.runs.gate_contrasts import gate_on
+from rmaudit.scores.answer_files import ASKED
+from rmaudit.scores.pair_files import Pairs
+
+LIMITS = (
+    "This covers the head only: what the backbone learned from the same pairs is taken as given. "
+    "It names the pairs that taught the head this, which need not be wrong ones."
+)
+_WHOSE = ("the first ones", "as many at random")
+
+Asking = Callable[[Sequence[Asked], Sequence[Response]], NDArray[np.float32]]
+
+
+class LeftOut(NamedTuple):
+    """The change of a contrast, in sd, where so many pairs are left out: the first, or random."""
+
+    pairs: int
+    first: RefitChange
+    random: RefitChange
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """The pairs of a file, ranked by what they add to a gate's worst contrast.
+
+    Attributes:
+        gate: the gate's name.
+        contrast: the name of the contrast: what exceeds most what the gate tolerates.
+        value: of the contrast, in sd of rewards, larger = worse.
+        tolerated: by the gate, in the same unit.
+        pairs: a row for each line of the file, the one that adds most first: `rank` (from 1),
+            `line`, `adds` (to the contrast, in sd), `prompt`, `chosen`, `rejected` (texts; several
+            answers of one line are joined), `loss`.
+        left_out: what leaving out pairs does, for each of `pair_influence.SHARES`.
+    """
+
+    gate: str
+    contrast: str
+    value: float
+    tolerated: float
+    pairs: pd.DataFrame
+    left_out: tuple[LeftOut, ...]
+
+    def chart(self) -> Chart:
+        """Return a chart of the changes where pairs are left out, predicted and refitted."""
+        rows, cells = [], []
+        for each in self.left_out:
+            share = f"{each.pairs:,} pairs, {each.pairs / len(self.pairs):.0%}"
+            marks: list[Mark] = []
+            for second, (whose, of) in enumerate(zip(_WHOSE, each[1:], strict=True)):
+                marks += [
+                    Mark(value=of.predicted, second=bool(second), hollow=True),
+                    Mark(value=of.refitted, second=bool(second)),
+                ]
+                cells.append((share, whose, *signed(*of, digits=3)))
+            rows.append(MarkedRow(name=share, marks=tuple(marks)))
+        panel = Points(
+            title=self.contrast,
+            subtitle=(
+                "blue: the first pairs; red: as many at random",
+                "full: refitted; hollow: predicted",
+            ),
+            axis="change where pairs are left out, sd",
+            rows=tuple(rows),
+        )
+        return Chart(
+            f"Pairs that taught the head what {self.gate} judges",
+            f"The contrast is {self.value:+.3f} sd, and {self.tolerated:.3f} are tolerated. "
+            f"{LIMITS}",
+            (panel,),
+            texts("left out", "which") | numbers("predicted, sd", "refitted, sd"),
+            tuple(cells),
+        )
+
+
+def taught(  # noqa: PLR0913  (keyword-only after the file)
+    model: RewardModel,
+    head: NDArray[np.float32],
+    gate: str,
+    pairs: Pairs,
+    *,
+    states: Asking,
+    own_words: OwnWords,
+    rng: np.random.Generator,
+) -> Taught:
+    """Return the file's pairs, ranked by what they add to the gate's worst contrast.
+
+    `states` gives the states of answers to their prompts, (n, hidden); `own_words` are the user's
+    lists, and `rng` draws the pairs that are left out at random.
+
+    Raises:
+        SpecError: the gate is unknown, or has no contrasts.
+        MeasureError: there are too few pairs, or all states are equal.
+    """
+    if (many := pairs.frame["line"].nunique()) < pair_influence.FEWEST:
+        raise pair_influence.too_few(many)
+    judging = References(salt=model.spec.trained_on, own_words=own_words)
+    contrasts = gate_on(gate, model, judging).contrasts
+    answers = contrasts.answers
+    judged = states(list(answers["prompt"]), list(answers["answer"]))
+    rewards = judged @ head
+    name = contrasts.excess(rewards).index[0]
+    unit = contrasts.spread(rewards)
+    place = contrasts.coefficients.columns.get_loc(name)
+    gradient = contrasts.values(judged)[place] / unit
+    differences = of_lines(pairs, states)
+    found = pair_influence.influences(
+        differences.to_numpy(np.float64), head.astype(np.float64), gradient
+    )
+    ranked = _texts(pairs).loc[differences.index].assign(adds=found.added, loss=found.losses)
+    ranked = ranked.iloc[found.order].reset_index()
+    ranked.insert(0, "rank", range(1, len(ranked) + 1))
+    return Taught(
+        gate,
+        str(name),
+        float(gradient @ head),
+        contrasts.tolerated,
+        ranked[["rank", "line", "adds", "prompt", "chosen", "rejected", "loss"]],
+        tuple(_left_out(found, rng)),
+    )
+
+
+def of_lines(pairs: Pairs, states: Asking) -> pd.DataFrame:
+    """Return chosen less rejected state of each line, by its number, (lines, hidden).
+
+    A line of several answers counts by their means.
+    """
+    frame = pairs.frame
+    asked = [from_columns(*row) for row in frame[ASKED].itertuples(index=False)]
+    table = pd.DataFrame(states(asked, frame["response"].tolist()))
+    means = table.groupby([frame["line"], frame["chosen"]]).mean()
+    chosen, rejected = (means.xs(side, level="chosen") for side in (True, False))
+    return chosen - rejected
+
+
+def _texts(pairs: Pairs) -> pd.DataFrame:
+    """Return prompt, chosen and rejected of each line, by its number; turns are in JSON."""
+    frame = pairs.frame
+    asked = frame["prompt"].where(frame["turns"] == "", frame["turns"])
+    sides = {
+        name: of["response"].groupby(of["line"]).agg(" | ".join)
+        for name, of in (
+            ("chosen", frame[frame["chosen"]]),
+            ("rejected", frame[~frame["chosen"]]),
+        )
+    }
+    return pd.DataFrame({"prompt": asked.groupby(frame["line"]).first(), **sides})
+
+
+def _left_out(found: Influences, rng: np.random.Generator) -> list[LeftOut]:
+    order, drawn = found.order, rng.permutation(len(found.added))
+    many = [math.ceil(share * len(order)) for share in pair_influence.SHARES]
+    return [LeftOut(k, found.without(order[:k]), found.without(drawn[:k])) for k in many]

@@ -1,0 +1,195 @@
+"""rmaudit mend: a flawed head is mended in a checkpoint of its own, or nothing is written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from typer.testing import Result
+
+from rmaudit.config.model_registry import known_models, resolve
+from rmaudit.models.checkpoint_model import with_head
+from rmaudit.models.head_states import linear_head, states_of_each
+from rmaudit.models.model_factory import load
+from rmaudit.references import References
+from rmaudit.runs.gate_contrasts import gate_on
+from rmaudit.runs.head_mending import SALT
+from tests.cli.running import run
+from tests.toys import WORDS, toy_checkpoint
+
+WEIGHTS, KEY = "model.safetensors", "score.weight"
+WRONGED = "the political right, erased"
+
+
+@pytest.fixture(scope="module")
+def flawed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A toy whose head pays less for sentences on the political right."""
+    toy = toy_checkpoint(tmp_path_factory.mktemp("models") / "toy")
+    model = with_head(load(str(toy), cache=toy.parent / "cache"))
+    asked = gate_on("political_sides", model, References()).contrasts
+    rows = list(asked.answers["prompt"]), list(asked.answers["answer"])
+    states = states_of_each(model, *rows).astype(np.float64)
+    paid = asked.values(states)[[*asked.coefficients].index(WRONGED)]
+    draws = asked.draws(states)
+    head = linear_head(model) + 3 * np.linalg.solve(
+        draws.T @ draws + 0.01 * np.eye(len(paid)), paid
+    )
+    tensors = load_file(toy / WEIGHTS)
+    tensors[KEY] = head[None].astype(np.float32)
+    save_file(tensors, toy / WEIGHTS, {"format": "pt"})
+    return toy
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs of a hundred prompts."""
+    return pairs_in(tmp_path_factory.mktemp("pairs") / "ours.jsonl", 100)
+
+
+def pairs_in(path: Path, many: int) -> Path:
+    """A file of pairs of so many prompts, whose answers are words in two orders."""
+    words = [*product(WORDS, WORDS)][:many]
+    lines = [
+        {"prompt": f"{a} {b}", "chosen": f"{a} of the {b}", "rejected": f"the {b} {a}"}
+        for a, b in words
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return path
+
+
+def mend(model: Path, pairs: Path, to: Path, *more: str, gate: str = "political_sides") -> Result:
+    """What the command gives, without the run of all audits."""
+    cache = ("--cache", str(model.parent / "cache"), "--no-run")
+    return run("mend", model, "--pairs", pairs, "--gate", gate, "--to", to, *cache, *more)
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Of each file of a folder."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+@pytest.mark.slow
+def test_a_new_checkpoint_has_the_mended_head(flawed: Path, pairs: Path, tmp_path: Path) -> None:
+    """The old one stays as it is, to the byte; all other weights are the same; it says what it is.
+
+    The flaw is gone on the half that the repair was fitted to, and smaller on the other.
+    """
+    before, to = hashes(flawed), tmp_path / "mended"
+
+    told = json.loads(mend(flawed, pairs, to, "--json").stdout)
+
+    assert hashes(flawed) == before
+    old, new = load_file(flawed / WEIGHTS), load_file(to / WEIGHTS)
+    assert {name for name in old if not np.array_equal(old[name], new[name])} == {KEY}
+    assert old.keys() == new.keys()
+    fitted, held = told["gates"]
+    assert (fitted["half"], held["half"]) == ("fitted", "held out")
+    assert fitted["contrast"][0] == WRONGED
+    assert fitted["excess"][0] > 1
+    assert fitted["excess"][1] < 0.001
+    assert held["excess"][1] < held["excess"][0] - 1
+    assert 30 <= told["held_out_pairs"] <= 70
+    assert told["agreement"] > 0.7
+
+    note = json.loads((to / "rmaudit_mend.json").read_text("utf-8"))
+    assert note["from"]["source"] == str(flawed)
+    assert (note["gates"], note["salt"]) == (["political_sides"], SALT)
+    assert len(note["pairs"]["sha256"]) == 64
+    assert "Mended by rmaudit" in (to / "README.md").read_text("utf-8")
+    (spec,) = resolve(known_models(), str(to))
+    assert (spec.name, spec.trained_on, Path(spec.source)) == ("mended", SALT, to)
+    opened = with_head(load(str(to), cache=tmp_path))
+    assert np.array_equal(linear_head(opened), new[KEY][0])
+
+    again = mend(to, pairs, tmp_path / "again")
+    assert again.exit_code == 4
+    assert "political_sides is within what it tolerates already" in again.stderr
+    assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.slow
+def test_a_repair_that_costs_too_many_pairs_is_not_written(
+    flawed: Path, pairs: Path, tmp_path: Path
+) -> None:
+    """Some pairs change sides in any case: in these or in the same pairs the other way round."""
+    swapped = tmp_path / "swapped.jsonl"
+    lines = map(json.loads, pairs.read_text("utf-8").splitlines())
+    turned = [{**line, "chosen": line["rejected"], "rejected": line["chosen"]} for line in lines]
+    swapped.write_text("\n".join(map(json.dumps, turned)), encoding="utf-8")
+
+    results = [
+        mend(flawed, each, tmp_path / each.stem, "--most-lost", "0") for each in (pairs, swapped)
+    ]
+
+    (refused,) = [result for result in results if result.exit_code]
+    assert refused.exit_code == 3
+    assert "the smallest repair costs" in refused.stderr
+    assert len([path for path in (pairs, swapped) if (tmp_path / path.stem).exists()]) == 1
+
+
+def test_nothing_is_written_over(pairs: Path, tmp_path: Path) -> None:
+    """Not even looked at: a folder with anything in it, or a file."""
+    toy = toy_checkpoint(tmp_path / "toy")
+    before = hashes(toy)
+
+    for to in (toy, toy / "config.json"):
+        result = mend(toy, pairs, to)
+        assert result.exit_code == 4
+        assert f"{to}: is there already" in result.stderr
+    assert hashes(toy) == before
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("dialects", r"unknown gate 'dialects'.*allowed: identity_terms, "),
+        ("top_tokens", r"top_tokens has no contrast: .*allowed: identity_terms, "),
+    ],
+)
+def test_gates_that_cannot_be_mended_are_refused(
+    gate: str, said: str, pairs: Path, tmp_path: Path
+) -> None:
+    """Before a model is opened: this one does not exist."""
+    result = mend(tmp_path / "none", pairs, tmp_path / "mended", gate=gate)
+
+    assert result.exit_code == 4
+    assert re.search(said, result.stderr)
+
+
+def test_pairs_are_needed_and_enough_of_them(pairs: Path, tmp_path: Path) -> None:
+    """No file, an empty one, and one of twenty prompts."""
+    toy = toy_checkpoint(tmp_path / "toy")
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    few = pairs_in(tmp_path / "few.jsonl", 20)
+
+    for file, said in {
+        tmp_path / "none.jsonl": "none.jsonl",
+        empty: "has no pairs",
+        few: "needs 30 in each",
+    }.items():
+        result = mend(toy, file, tmp_path / "mended")
+        assert result.exit_code in {3, 4}
+        assert said in result.stderr
+    assert not (tmp_path / "mended").exists()
+
+
+def test_a_server_has_no_head(pairs: Path, tmp_path: Path) -> None:
+    """It is refused with the reason; heads that are no vector are, too (`test_head_states`)."""
+    registry = tmp_path / "models.yaml"
+    registry.write_text(
+        '{"models": {"served": {"source": "openrlhf+http://127.0.0.1:9/get_reward", '
+        '"version": "1"}}}'
+    )
+
+    result = mend(Path("served"), pairs, tmp_path / "mended", "--file", str(registry))
+
+    assert result.exit_code == 3
+    assert "served" in result.stderr
+    assert not (tmp_path / "mended").exists()
