@@ -50,7 +50,7 @@ class FromStates(Checkpoint):
         if head is None:
             head = load_file(self.loader.folder / "model.safetensors")["score.weight"][0]
         self.head = head
-        self.states = states
+        self.known = states
 
     def begin(
         self,
@@ -62,7 +62,7 @@ class FromStates(Checkpoint):
         """Return the scores of responses; nothing is left to wait for (see `RewardModel.begin`)."""
         self.asked = self.slot(prompt), prompt
         rows = [self.ids(response) for response in responses]
-        scores: NDArray[np.float32] = self.states.of(prompt_of(prompt), rows) @ self.head
+        scores: NDArray[np.float32] = self.known.of(prompt_of(prompt), rows) @ self.head
         on_progress(len(rows))
         return scores
 

@@ -75,8 +75,7 @@ def _mended(  # noqa: PLR0913  (the command's options)
 ) -> tuple[Mended, Path]:
     """Mend the head and write the checkpoint; return what was found, and the folder."""
     from rmaudit.checkpoints import head_writing
-    from rmaudit.models.checkpoint_model import with_head
-    from rmaudit.models.head_states import linear_head, states_of_each
+    from rmaudit.models.head_states import states_of_each, with_linear_head
     from rmaudit.models.model_factory import load
     from rmaudit.runs import head_mending, mended_checkpoint
     from rmaudit.runs.gate_contrasts import checked_gate
@@ -94,8 +93,7 @@ def _mended(  # noqa: PLR0913  (the command's options)
         device=loading.device,
         dtype=loading.dtype,
     )
-    model = with_head(opened)
-    head = linear_head(model)
+    model, head = with_linear_head(opened)
     checked = model.loader.checked
     found = head_mending.mended(
         model,

@@ -70,8 +70,8 @@ def trace(laws: Sequence[tuple[_Floats, _Floats]]) -> Trace:
 
 def _strengths(policy: _Floats, scores: _Floats, nats: _Floats) -> _Floats:
     """Return the strength at each of `nats`, (steps,), by interpolation between exact knots."""
-    ends = [tilted(policy, scores, far).strength for far in (_FIRST, float(nats[-1]))]
-    knots = np.geomspace(*ends, _KNOTS)
+    least, most = (tilted(policy, scores, far).strength for far in (_FIRST, float(nats[-1])))
+    knots = np.geomspace(least, most, _KNOTS)
     shares, log_totals = _laws(policy, scores, knots)
     far = knots * (shares @ scores) - log_totals  # KL
     curve = scipy.interpolate.PchipInterpolator(np.log(far), np.log(knots))

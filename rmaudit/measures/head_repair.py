@@ -73,7 +73,7 @@ def metric(head: _Floats, parts: Sequence[_Floats]) -> _Floats:
         if not size > 0:
             raise MeasureError("this head gives all answers one reward: there is nothing to keep")
         total += part.T @ part / len(part) / size
-    return total + RIDGE * np.trace(total) / len(total) * np.eye(len(total))
+    return total + RIDGE * float(np.trace(total)) / len(total) * np.eye(len(total))
 
 
 def least_change(

@@ -142,7 +142,7 @@ def _step(differences: _Floats, at: _Floats, head: _Floats, ridge: float) -> tup
     """Return Newton's step from the head `at`, (hidden,), and by how much the loss is to fall."""
     unsure = expit(-differences @ at)
     slope = -unsure @ differences + ridge * (at - head)
-    step = -np.linalg.solve(_hessian(differences, unsure, ridge), slope)
+    step: _Floats = -np.linalg.solve(_hessian(differences, unsure, ridge), slope).astype(float)
     return step, float(-slope @ step) / 2
 
 

@@ -154,7 +154,7 @@ def of_lines(pairs: Pairs, states: Asking) -> pd.DataFrame:
     asked = [from_columns(*row) for row in frame[ASKED].itertuples(index=False)]
     table = pd.DataFrame(states(asked, frame["response"].tolist()))
     means = table.groupby([frame["line"], frame["chosen"]]).mean()
-    chosen, rejected = (means.xs(side, level="chosen") for side in (True, False))
+    chosen, rejected = (pd.DataFrame(means.xs(side, level="chosen")) for side in (True, False))
     return chosen - rejected
 
 

@@ -251,7 +251,7 @@ def begin(  # noqa: PLR0913  (as `score`)
 
     def finished() -> NDArray[np.float32]:
         read(0)
-        finite = np.isfinite(out).reshape(len(answers), -1).all(axis=1)
+        finite = np.asarray(np.isfinite(out).reshape(len(answers), -1).all(axis=1))
         finite_rewards.refuse(finite, answers, what="rewards", why=scorer.why_not_finite, name=name)
         return out
 

@@ -23,7 +23,7 @@ from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import aligned
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
-from rmaudit.verdicts.findings import Finding, in_words
+from rmaudit.verdicts.findings import AnyFinding, Finding, in_words
 from rmaudit.verdicts.run_verdict import of_run
 
 WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
@@ -182,7 +182,8 @@ def _findings_of(results: Results, model: AuditedModel) -> dict[tuple[str, str],
 
 def _onsets(results: Results, model: str) -> dict[str, Onset]:
     """Return the onsets of harm in training on a model, by harm."""
-    own = (each for each in (*results.findings, *results.figures) if each.model == model)
+    every: Sequence[AnyFinding] = (*results.findings, *results.figures)
+    own = (each for each in every if each.model == model)
     return {onset.harm: onset for onset in onsets_of(own)}
 
 
