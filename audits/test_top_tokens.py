@@ -6,6 +6,7 @@ See Christian et al. 2025, §2.2 and Table 2.
 import numpy as np
 
 from rmaudit import Estimate, Rewards, Sweep, audit, below
+from rmaudit.errors import NotAsked
 from rmaudit.measures import top_tokens
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_spellings import word_of
@@ -82,7 +83,12 @@ def test_top_tokens(
     """Return the share of unwanted tokens at the top, divided by the share that is allowed.
 
     It is that of the worst kind of unwanted tokens.
+
+    Raises:
+        NotAsked: only a sample of the tokens was scored.
     """
+    if sweep.sample is not None:
+        raise NotAsked("the top of a sample is not that of the vocabulary; run without --rm-sample")
     valence = references.valence()
     common = references.common_words()
     listed = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 # Categories: control, format (bidirectional marks too), surrogate, private, unassigned, line ends,
@@ -21,6 +22,7 @@ _IGNORABLE = (
     (0xE0100, 0xE01EF),
 )
 _BLANK = (0x2800, 0x16FE4, 0x1D159)  # of Braille, Khitan, and music
+_UNUSUAL = re.compile("[^ -~]")  # what is not of ASCII, or not printed
 _CHARACTERS = frozenset(
     {chr(code) for first, last in _IGNORABLE for code in range(first, last + 1)}
     | {chr(code) for code in _BLANK}
@@ -37,4 +39,4 @@ def spelled(character: str) -> str:
 
 def spelled_out(text: str) -> str:
     """Return a text with all invisible characters and unusual spaces as Python escapes."""
-    return "".join(map(spelled, text))
+    return _UNUSUAL.sub(lambda found: spelled(found[0]), text)

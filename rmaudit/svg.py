@@ -159,11 +159,13 @@ def dot(x: float, y: float, kind: str, radius: float = 3.5) -> str:
     return f'<circle class="{kind}" cx="{short(x)}" cy="{short(y)}" r="{short(radius)}"/>'
 
 
-def box(x: float, y: float, x2: float, y2: float, opacity: float) -> str:
-    """Return a blue rectangle between two corners."""
-    left, top, width, height = min(x, x2), min(y, y2), abs(x2 - x), abs(y2 - y)
-    size = f'width="{short(width)}" height="{short(height)}" opacity="{short(opacity)}"'
-    return f'<rect class="blue area" x="{short(left)}" y="{short(top)}" {size}/>'
+def boxes(corners: Iterable[tuple[float, float, float, float]], opacity: float) -> str:
+    """Return blue rectangles of one opacity, each between two corners: x, y, x and y."""
+    sides = (
+        f"M{short(x)} {short(y)}h{short(x2 - x)}v{short(y2 - y)}h{short(x - x2)}z"
+        for x, y, x2, y2 in corners
+    )
+    return f'<path class="blue area" fill-opacity="{short(opacity)}" d="{"".join(sides)}"/>'
 
 
 def short(number: float) -> str:
@@ -185,12 +187,10 @@ def axis_below(x: Axis, top: float, title: str, many: int = 7) -> tuple[str, flo
     for i, (at, said) in enumerate(ticks):
         marks.append(line(at, top, at, top + 5, "faint"))
         if (i - zero) % max(every, 1) == 0:
-            marks.append(text(at, top + 17, said, anchor="middle"))
+            marks.append(text(at, top + 17, said))
     middle, lines = (left + right) / 2, wrapped(title, right - left + 60)
-    marks += [
-        text(middle, top + 32 + LINE * i, said, anchor="middle") for i, said in enumerate(lines)
-    ]
-    return f'<g class="x">{"".join(marks)}</g>', 20 + LINE * len(lines)
+    marks += [text(middle, top + 32 + LINE * i, said) for i, said in enumerate(lines)]
+    return f'<g class="x" text-anchor="middle">{"".join(marks)}</g>', 20 + LINE * len(lines)
 
 
 def axis_left(y: Axis, title: str, many: int = 7) -> tuple[str, float]:

@@ -269,7 +269,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
         echo_json({"written": str(path), **facts, "replaces": was.created if was else None})
         return
     said = f"{made.family}: {made.model} of {made.created}, {len(made.gates)} findings, {made.by}"
-    say(f"{said}; it {made.outcome}" if made.outcome != "PASSES" else said)
+    say(f"{said}; {made.outcome}" if made.outcome != "PASSES" else said)
     if was:
         say(f"in place of {was.model} of {was.created}, {was.by}")
     if made.family not in {chosen.name, chosen.of} and (chosen.of or not made.lineage):

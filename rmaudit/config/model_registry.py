@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,7 @@ __all__ = [
 FILE = "models.yaml"
 MENDED = "rmaudit_mend.json"  # in a folder that `rmaudit mend` wrote, beside a models.yaml
 _OURS = "rmaudit's own models.yaml"
+_LISTED = 8  # names of a file that an error lists; of more it has the nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,23 +177,25 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         return [_with_objective(spec, objective) for spec in resolve(registry, model)]
     _refuse_missing_folder(pattern)
     named = {**registry.models, **functions}
-    known = f"known: {', '.join({**registry.own, **functions})}"
-    if registry.bundled:
-        known += f", and {len(registry.bundled)} bundled ones (see `rmaudit models`)"
+    own = [*{**registry.own, **functions}]
+    shown = own if len(own) <= _LISTED else get_close_matches(pattern, own, n=3, cutoff=0)
+    known, more = f"known: {', '.join(shown)}", len(named) - len(shown)
+    known += f" and {more} more (`rmaudit models` lists them)" if more else ""
+    file = _OURS if is_bundled(registry.path) else registry.path
     if any(character in pattern for character in "*?["):
         found = [name for name in named if fnmatchcase(name, pattern)]
-        own = [name for name in found if name not in registry.bundled]
         if not found:
             raise SpecError(
-                f"{registry.path}: no model matches {short(pattern)}; {known}. Give a name of "
+                f"{file}: no model matches {short(pattern)}; {known}. Give a name of "
                 f"these, or a glob that matches one"
             )
-        return [named[name] for name in own or found]
+        first = [name for name in found if name not in registry.bundled]
+        return [named[name] for name in first or found]
     if is_hub_id(pattern):
         # A registered hub id keeps its pinned revision, dtype and known failures.
         return [_entry_of(registry, pattern) or ModelSpec(pattern, pattern)]
     raise SpecError(
-        f"{registry.path}: unknown model {short(pattern)};{nearest(pattern, named)} "
+        f"{file}: unknown model {short(pattern)};{nearest(pattern, named)} "
         f"{known}; or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
     )
 

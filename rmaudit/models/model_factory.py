@@ -6,7 +6,7 @@ rmaudit's own are in `rmaudit.sources`. Others add theirs by an entry point of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +21,11 @@ from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import ModelError, NoWeights, RmauditError, SpecError
 from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.text_scorer import TextScorer
+
+_PUBLISHED = (  # of the ten models of Christian et al. 2025, which have a rank there
+    "; or take its published scores, without weights: `--rm-recorded` in a run, `--recorded` in "
+    "`rmaudit tokens`, `recorded=True` in rmaudit.run and rmaudit.sweep"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +83,21 @@ def load(
         SpecError: the name or the registry is wrong.
         ModelError: the checkpoint cannot be had, or is no reward model that rmaudit can score.
     """
+    folder = default_cache() if cache is None else Path(cache)
+    model = opened_by_name(name, Opening(folder, device, dtype), registry)
+    return cast("RewardModel | TextScorer", model)  # for nobody asked for recorded scores
+
+
+def opened_by_name(
+    name: str | Path | None, opening: Opening, registry: Path | None = None
+) -> Scored:
+    """Open the model that `name` means, as `load` does; or, if asked for, its published scores."""
     entries = known_models(registry)
     specs = [entries.default] if name is None else resolve(entries, str(name))
     if len(specs) != 1:
         message = f"{name!r} means {len(specs)} models; load one at a time"
         raise SpecError(message)
-    folder = default_cache() if cache is None else Path(cache)
-    model = opened(specs[0], Opening(folder, device, dtype, entries.words))
-    return cast("RewardModel | TextScorer", model)  # for nobody asked for recorded scores
+    return opened(specs[0], replace(opening, own_words=entries.words))
 
 
 def kind_of(spec: ModelSpec) -> str:
@@ -106,7 +118,12 @@ def opened(spec: ModelSpec, opening: Opening | None = None) -> Scored:
     given = opening or Opening()
     kind = "recorded" if given.recorded else kind_of(spec)
     if kind in servers.OURS:  # found by name, so that nothing imports a source
-        model: Scored = getattr(import_module("rmaudit.sources"), kind)(spec, given)
+        try:
+            model: Scored = getattr(import_module("rmaudit.sources"), kind)(spec, given)
+        except ModelError as error:
+            if given.recorded or spec.rewardbench_rank is None:
+                raise
+            raise ModelError(f"{error}{_PUBLISHED}") from error
     else:
         model = _opened_by_others(kind, spec, given)
     if spec.objective is not None and not given.recorded:

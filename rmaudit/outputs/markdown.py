@@ -20,7 +20,6 @@ from rmaudit.verdicts.run_verdict import SMALL_PRINT, WORST_FIRST, by_audit
 from rmaudit.verdicts.verdict_wording import reasons
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
-_NO_PASS = (Result.FAIL, Result.OPEN)
 _LONGEST = 240  # characters of a text in a cell
 _TAIL = 5_000  # bytes kept for what ends the summary
 
@@ -41,7 +40,7 @@ def render(results: Results) -> str:
     run, findings = summarize(results), results.findings
     blocking = [f for worst in WORST_FIRST for f in findings if f.blocks and f.result is worst]
     free = [f for f in findings if not f.blocks and f.effect is Effect.NONE]
-    open_ = [f for f in free if f.result in _NO_PASS]
+    open_ = [f for f in free if f.result is Result.OPEN]
     accepted = [f for f in findings if f.effect is Effect.ACCEPTED]
     skipped = [f for f in findings if f.left_out and not f.blocks]
     doubted = [f for f in free if run.doubt(f)]
@@ -50,7 +49,7 @@ def render(results: Results) -> str:
     parts = [
         *_against(results),
         *_table("Blocks", blocking),
-        *_table("Does not pass, and does not block", open_),
+        *_table("Open, and does not block", open_),
         *_table("Accepted in models.yaml", accepted),
         *_harms([*blocking, *accepted]),
         *_table("Passes that may mean indifference", doubted, run.doubt),
@@ -84,11 +83,21 @@ def _head(results: Results, run: Summary) -> str:
 
 
 def _questions(run: Summary) -> str:
-    """Return Markdown on the five questions, as the page opens with them; "" for several models."""
-    if len(run.models) != 1:
-        return ""
-    asked = questions_of(run.ranked)
-    return "".join(["\n", *(f"- {each.mark} **{each.text}** {each.answer}\n" for each in asked)])
+    """Return Markdown on the five questions: a list, or of several models a table, as the page."""
+    if len(run.models) == 1:
+        asked = questions_of(run.ranked)
+        listed = (f"- {each.mark} **{each.text}** {each.answer}\n" for each in asked)
+        return "".join(["\n", *listed])
+    models = {name: run.of(name) for name in run.models}
+    rows = {name: {q.text: q for q in questions_of(own.ranked)} for name, own in models.items()}
+    every = (question for own in rows.values() for question in own.values())
+    measured = (each.text for each in every if any(row.measured for row in each.gates))
+    columns = list(dict.fromkeys(measured))
+    lines = [["model", "verdict", *columns], ["---"] * (2 + len(columns))]
+    for name, own in rows.items():
+        cells = [f"{own[text].mark} {own[text].answer}" if text in own else "–" for text in columns]
+        lines.append([escape(name), models[name].verdict.headline, *cells])
+    return "\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in lines) if models else ""
 
 
 def _against(results: Results) -> Iterator[str]:
@@ -113,7 +122,7 @@ def _table(
     """Yield a Markdown table of findings in parts; one that is `folded` shows its title only."""
     if not findings:
         return
-    heading = f"{title} ({len(by_audit(findings))})"
+    heading = f"{title} ({_audits(findings)})"
     start = f"<details><summary>{heading}</summary>\n\n" if folded else f"### {heading}\n\n"
     first, *others = (_row(finding, doubt(finding)) for finding in findings)
     yield f"\n{start}{_HEAD}{first}"
@@ -122,13 +131,18 @@ def _table(
         yield "\n</details>\n"
 
 
+def _audits(findings: Iterable[Finding]) -> str:
+    n = len(by_audit(findings))
+    return f"{n} audit{'s' * (n != 1)}"
+
+
 def _harms(failing: Iterable[Finding]) -> Iterator[str]:
     """Yield Markdown on the harm that each failing audit warns of; nothing if none names a harm."""
-    said = {finding.audit: finding.claim.harm for finding in failing if finding.claim.harm}
+    said = {f.audit: (f.title, f.claim.harm) for f in failing if f.claim.harm}
     if said:
         yield "\n### What these failures may do to people\n\n"
-    for audit, harm in said.items():
-        yield f"- {escape(audit)}: {escape(harm)}\n"
+    for audit, (title, harm) in said.items():
+        yield f"- {escape(audit)} ({escape(title)}): {escape(harm)}\n"
 
 
 def _row(finding: Finding, doubted: str) -> str:
@@ -151,7 +165,7 @@ def _skipped(findings: list[Finding]) -> Iterator[str]:
     for each in findings:
         audits.setdefault((each.model, each.reason), {})[escape(each.audit)] = None
     if audits:
-        yield f"\n### Not measured ({len(by_audit(findings))})\n\n"
+        yield f"\n### Not measured ({_audits(findings)})\n\n"
     for (model, reason), own in sorted(audits.items(), key=lambda each: each[0]):
         said = escape(addressed(reason.removeprefix(f"{model}: ")))
         yield f"- Of {escape(model)}: {said} ({', '.join(own)})\n"
@@ -161,7 +175,8 @@ def _figures(figures: Sequence[Figure]) -> Iterator[str]:
     """Yield a folded list of the figures, a line for each with what it measured."""
     if not figures:
         return
-    yield f"\n<details><summary>Figures, without pass or fail ({len(figures)})</summary>\n\n"
+    n = len({(figure.model, figure.audit) for figure in figures})
+    yield f"\n<details><summary>Figures, without pass or fail ({n})</summary>\n\n"
     for figure in figures:
         said = f"not measured: {addressed(figure.reason)}"
         name = f"{figure.title}, {figure.prompt}, of {figure.model}"

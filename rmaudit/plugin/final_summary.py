@@ -45,8 +45,9 @@ def pytest_terminal_summary(
         for name in ("failed", "error")
         if judged and name in told.stats
     }
+    reasons = {log(finding.reason) for finding in outcome.findings if finding.reason}
     for name, of in every.items():
-        told.stats[name] = [report for report in of if TOLD not in report.__dict__]
+        told.stats[name] = [r for r in of if not (TOLD in r.__dict__ or str(r.longrepr) in reasons)]
     if brief or config.option.reportchars != _LISTED:
         config.stash[WATCH].shown = every  # before pytest lists them
     yield

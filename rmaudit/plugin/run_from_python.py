@@ -34,6 +34,7 @@ from rmaudit.runs.run_options import RunOptions
 from rmaudit.verdicts.audit_declaration import is_audit
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
+from rmaudit.verdicts.verdict_wording import doubt, incompetent, reasons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,14 +78,16 @@ class AuditRun:
         """Return the findings as a table, a row for each, and then the figures.
 
         The columns are model, audit, prompt, value, low, high, bound, result, effect and reason:
-        why nothing was measured, or why the result is not what the bound alone says; "" where there
-        is nothing to explain. Of a figure, bound, result and effect are "".
+        why nothing was measured, why the result is no pass, or what is to be said of a pass; ""
+        where there is nothing to explain. Of a figure, bound, result and effect are "".
         """
         import pandas as pd
 
-        return pd.DataFrame(
-            [*map(_row_of_finding, self.findings), *map(_row_of_finding, self.figures)]
-        )
+        failed = incompetent(self.findings)
+        rows = [
+            {**_row_of_finding(each), "reason": _reason(each, failed)} for each in self.findings
+        ]
+        return pd.DataFrame([*rows, *map(_row_of_finding, self.figures)])
 
     @property
     def _faults(self) -> list[str]:
@@ -326,6 +329,11 @@ def _path_of_audit(audit: str | Path) -> Path:
     raise SpecError(message + ", ".join(sorted(known)))
 
 
+def _reason(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
+    said = "; ".join(filter(None, (doubt(finding, failed), *reasons(finding))))
+    return said or ("outside its bound" if finding.verdict is Verdict.FAIL else "")
+
+
 def _row_of_finding(finding: AnyFinding) -> dict[str, Any]:
     """Return a finding as a row of a table; numbers are None where nothing was measured."""
     estimate = finding.estimate
@@ -340,5 +348,5 @@ def _row_of_finding(finding: AnyFinding) -> dict[str, Any]:
         "bound": str(judged.bound) if judged else "",
         "result": str(judged.result) if judged else "",
         "effect": str(judged.effect) if judged else "",
-        "reason": finding.reason or (judged.judgement.reason if judged else ""),
+        "reason": finding.reason,
     }

@@ -23,6 +23,7 @@ from rmaudit.plugin.run_plan import plan_of, report_folder
 from rmaudit.plugin.run_state import MEMORY, OUTCOME, Course, RunOutcome, SelectedAudits
 from rmaudit.report.json_codec import decode
 from rmaudit.verdicts.decision import decide
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
 from rmaudit.verdicts.run_verdict import of_run
 
@@ -68,10 +69,7 @@ def _why_incomplete(outcome: RunOutcome, faults: Sequence[str]) -> list[str]:
     if not outcome.results:
         said = [outcome.interrupted or "results.json was not written"]
         return [*said, *faults]
-    run = outcome.results[0].run
-    if not outcome.interrupted:
-        return list(run.gaps)
-    return [outcome.interrupted, *(gap for gap in run.gaps if gap != run.gap)]
+    return list(outcome.results[0].run.gaps)
 
 
 def _gather_findings(
@@ -79,22 +77,24 @@ def _gather_findings(
 ) -> int:
     """Gather and judge all findings; return how many selected audits have a result.
 
-    One without a result becomes an ERROR.
+    One without a result becomes an ERROR; SKIPPED if the run was stopped before it began.
     """
     plan, stopped = plan_of(session.config), _why_stopped(session, code)
     missing = [test for test in audits.selected if test not in course.carried]
     findings = {test: _decoded(text) for test, text in course.carried.items()}
     for test in missing:
-        blank = _decoded(audits.selected[test])
-        findings[test] = replace(blank, reason=course.why_not(test, stopped))
+        blank = replace(_decoded(audits.selected[test]), reason=course.why_not(test, stopped))
+        if stopped and test not in course.crashed and isinstance(blank, Finding):
+            judgement = replace(blank.judgement, verdict=Verdict.SKIPPED)
+            blank = replace(blank, judgement=judgement)
+        findings[test] = blank
     order = {test: place for place, test in enumerate(audits.selected)} or course.order
     ordered = [findings[test] for test in sorted(findings, key=lambda test: order.get(test, 0))]
     outcome.figures = [each for each in ordered if isinstance(each, Figure)]
     judged = [each for each in ordered if isinstance(each, Finding)]
     outcome.findings = decide(judged, plan.policy, plan.today)
     unfinished = sum(isinstance(findings[test], Finding) for test in missing)
-    left = f"{unfinished} of {len(judged)} selected audits have no result" if unfinished else ""
-    outcome.interrupted = "; ".join(filter(None, [stopped, left]))
+    outcome.interrupted = stopped or ("audits have no result" if unfinished else "")
     return len(judged) - unfinished
 
 

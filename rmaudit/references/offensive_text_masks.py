@@ -114,13 +114,15 @@ def _is_listed(word: str) -> bool:
     spelt = {bare}
     if len(bare) >= _FEWEST_LETTERS_LEET and _LETTERS.search(bare):
         spelt.add(bare.translate(_LEET))
-        spelt |= {_STRETCHED.sub(r"\1" * n, one) for one in spelt for n in (1, 2)}
+        stretched = list(filter(_STRETCHED.search, spelt))
+        spelt |= {_STRETCHED.sub(r"\1" * n, one) for one in stretched for n in (1, 2)}
     return any(_is_listed_english(one) or one in foreign() for one in spelt)
 
 
 def _is_inflected(word: str) -> bool:
     """Return whether `word` is a listed word with an ending: `raping`, but not `butte`."""
-    if not (word.endswith(_ENDINGS) and word[:2] in _first_two_letters()):  # stemming is slow
+    # Stemming is slow: of a vocabulary's words only those that may be inflected forms are stemmed.
+    if not (word.endswith(_ENDINGS) and word.startswith(_beginnings().get(word[:2], ()))):
         return False
     roots = _listed_words_by_stem().get(stem(word, ENGLISH), ())
     return any(len(word) >= len(root) and word.startswith(root[:-1]) for root in roots)
@@ -129,7 +131,7 @@ def _is_inflected(word: str) -> bool:
 def _has_listed_phrase(words: list[str]) -> bool:
     return any(
         (phrase := " ".join(words[start : start + n])) in english() or phrase in foreign()
-        for n in range(2, _LONGEST_PHRASE + 1)
+        for n in range(2, min(_LONGEST_PHRASE, len(words)) + 1)
         for start in range(len(words) - n + 1)
     )
 
@@ -146,8 +148,12 @@ def _listed_words_by_stem() -> dict[str, list[str]]:
 
 
 @functools.cache
-def _first_two_letters() -> frozenset[str]:
-    return frozenset(root[:2] for roots in _listed_words_by_stem().values() for root in roots)
+def _beginnings() -> dict[str, tuple[str, ...]]:
+    """Return what inflected forms of listed words begin with, by the first two letters."""
+    found: dict[str, tuple[str, ...]] = {}
+    for root in sorted({root[:-1] for roots in _listed_words_by_stem().values() for root in roots}):
+        found[root[:2]] = (*found.get(root[:2], ()), root)
+    return found
 
 
 @functools.cache
@@ -155,7 +161,7 @@ def _pattern_inside_words() -> re.Pattern[str]:
     """Return a regex of the listed English words that are seldom part of unlisted words."""
     import wordfreq
 
-    uses = wordfreq.get_frequency_dict("en", wordlist="large")
+    uses = wordfreq.get_frequency_dict("en", "best")  # spelt as wordfreq does: it is cached so
     text = "\n".join(("", *wordfreq.top_n_list("en", _COMMON_WORDS), ""))
     safe = [
         entry

@@ -68,7 +68,7 @@ def _wordfreq_shares(language: str) -> dict[str, float]:
     except ImportError:
         message = "wordfreq: the package 'wordfreq' is not installed"
         raise ReferenceMissing(message, command="pip install wordfreq==3.1.1") from None
-    return wordfreq.get_frequency_dict(language, wordlist="best")
+    return wordfreq.get_frequency_dict(language, "best")  # spelt as wordfreq does: it is cached so
 
 
 @lru_cache(maxsize=1)

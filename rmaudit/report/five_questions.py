@@ -5,6 +5,7 @@ An audit's declaration says by its `family` which question it asks.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -54,9 +55,9 @@ class AskedQuestion:
         return [row for row in self.gates if row.blocking or row.sign == "accepted"]
 
     @property
-    def switched_off(self) -> list[Row]:
-        """Return its audits that fail, and that models.yaml keeps from being gates."""
-        return [row for row in self.informs if row.switched_off]
+    def relaxed(self) -> list[Row]:
+        """Return its audits that models.yaml keeps from blocking, as they would as declared."""
+        return [row for row in (*self.gates, *self.informs) if row.relaxed]
 
     @property
     def undecided(self) -> list[Row]:
@@ -82,18 +83,18 @@ def questions_of(rows: Iterable[Row]) -> list[AskedQuestion]:
 def _question(family: str, rows: Sequence[Row]) -> AskedQuestion:
     gates = sorted((row for row in rows if row.decides), key=_place)
     informs = sorted((row for row in rows if not row.decides), key=_place)
-    measured = [_kind(row) for row in gates if row.asked]
+    measured = [_kind(row) for row in gates if row.asked and row.gate]
     gravest = min(measured, key=_GRAVEST_FIRST.index, default="not run")
-    off = sum(row.switched_off for row in informs)
+    relaxed = sum(row.relaxed for row in rows)
     if gravest == "open" and "pass" in measured:  # what may stay open keeps no run from passing
         gravest = "pass"
-    if off and gravest == "pass":
+    if relaxed and gravest == "pass":
         gravest = "not run"
     return AskedQuestion(
         gravest=gravest,
         family=family,
         text=QUESTIONS.get(family, OTHER),
-        answer=_answer(measured, off),
+        answer=_answer(measured, relaxed),
         gates=tuple(gates),
         informs=tuple(informs),
     )
@@ -112,60 +113,33 @@ def _place(row: Row) -> tuple[int, bool, tuple[int, float], str]:
     return _GRAVEST_FIRST.index(kind), not row.asked, first, row.title
 
 
-def _answer(kinds: Sequence[str], off: int) -> str:
-    """Return a sentence on what gates of these kinds say together; `off` that fail are no gates."""
+def _answer(kinds: Sequence[str], relaxed: int) -> str:
+    """Return a sentence on what gates of these kinds say together, and on those `relaxed`."""
+    n, loose = Counter(kinds), f"models.yaml relaxes {relaxed} that would block"
+    gates, lost = _n(len(kinds), "gate", "gates"), n["not run"]
+    open_ = n["blocks open"] + n["open"]
     if not kinds:
-        return f"Not asked: {_off(off)}." if off else "No gate asked this."
-    if set(kinds) == {"not run"}:
-        return f"Not measured: {_gates(len(kinds))} {'has' if len(kinds) == 1 else 'have'} no data."
-    n = {kind: kinds.count(kind) for kind in _GRAVEST_FIRST}
-    open_, of = n["blocks open"] + n["open"], f"of {_gates(len(kinds))}"
-    failed, accepted, lost, doubtful = n["fail"], n["accepted"], n["not run"], n["doubtful"]
+        return f"Not asked: {loose}." if relaxed else "No gate asked this."
+    if lost == len(kinds):
+        return f"Not known: {_n(lost, 'was', 'were', of=gates)} not measured."
     rest = [
-        *([f"{lost} {_was(lost)} not measured"] if lost else []),
-        *([f"{open_} {_is(open_)} open"] if open_ else []),
-        *([f"{doubtful} {_passes(doubtful)} as random scores do"] if doubtful else []),
-        *([_off(off)] if off else []),
+        *([_n(lost, "was not measured", "were not measured")] if lost else []),
+        *([_n(open_, "is open", "are open")] if open_ else []),
+        *([f"{n['doubtful']} may be indifference"] if n["doubtful"] else []),
+        *([loose] if relaxed else []),
     ]
-    if failed:
-        more = [f"{accepted} more {_is(accepted)} accepted"] if accepted else []
-        return _sentence(f"No: {failed} {of} {_fails(failed)}", [*more, *rest])
-    if accepted:
-        stop = f"{accepted} {of} {_does(accepted)} not pass, which models.yaml accepts"
-        return _sentence(f"Not in all: {stop}", rest)
-    if n["blocks open"] or lost or off or doubtful or not n["pass"]:
-        passed = n["pass"] or "none"
-        return _sentence(f"Not known: {passed} {of} {_passes(max(n['pass'], 1))}", rest)
-    return _sentence(f"Yes, as far as {n['pass']} {of} can tell", rest)
-
-
-def _off(n: int) -> str:
-    return f"models.yaml switched off {n} that {_fails(n)}"
-
-
-def _sentence(first: str, rest: Sequence[str]) -> str:
+    if n["fail"]:
+        more = [_n(n["accepted"], "is accepted", "are accepted")] if n["accepted"] else []
+        first, rest = f"No: {_n(n['fail'], 'fails', 'fail', of=gates)}", [*more, *rest]
+    elif n["accepted"]:
+        first = f"Not in all: {_n(n['accepted'], 'is', 'are', of=gates)} accepted in models.yaml"
+    elif n["blocks open"] or lost or relaxed or n["doubtful"] or not n["pass"]:
+        first = f"Not known: {_n(n['pass'], 'passes', 'pass', of=gates)}"
+    else:
+        first = f"Yes, as far as {n['pass']} of {gates} can tell"
     return f"{'; '.join([first, *rest])}."
 
 
-def _gates(n: int) -> str:
-    return f"{n} gate{'' if n == 1 else 's'}"
-
-
-def _is(n: int) -> str:
-    return "is" if n == 1 else "are"
-
-
-def _was(n: int) -> str:
-    return "was" if n == 1 else "were"
-
-
-def _fails(n: int) -> str:
-    return "fails" if n == 1 else "fail"
-
-
-def _passes(n: int) -> str:
-    return "passes" if n == 1 else "pass"
-
-
-def _does(n: int) -> str:
-    return "does" if n == 1 else "do"
+def _n(n: int, one: str, many: str, *, of: str = "") -> str:
+    """Return a number with its words, such as `1 of 3 gates fails`."""
+    return f"{n}{f' of {of}' if of else ''} {one if n == 1 else many}"

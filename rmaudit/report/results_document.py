@@ -21,7 +21,7 @@ from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
-Schema = Literal["rmaudit.results/14"]
+Schema = Literal["rmaudit.results/15"]
 SCHEMA: Schema = get_args(Schema)[0]
 
 WHOLE = "the whole vocabulary"  # what a sweep scored
@@ -85,11 +85,8 @@ class Run:
 
     @property
     def gap(self) -> str:
-        """Return in a few words how many selected audits finished; "" if all did."""
-        if self.complete:
-            return ""
-        how = "interrupted: " if self.interrupted else ""
-        return f"{how}{self.finished} of {self.selected} selected audits finished"
+        """Say that not all selected audits finished; "" if they did. `count_gates` counts them."""
+        return "" if self.complete else "the run did not finish"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from rmaudit.verdicts.decision import LOST
 from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Claim, Figure, Finding, Judgement
 
-_EARLIER = "rmaudit.results/13"
+_EARLIER = "rmaudit.results/14"
 _WAY_OUT = "run the audits again, or use the rmaudit that wrote it"
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -65,7 +65,7 @@ def read(path: Path) -> Results:
         raise ResultsError(f"{message} {json.dumps(_EARLIER)}; {_WAY_OUT}")
     try:
         results = json_codec.typed(Results, found)
-        if named == _EARLIER:  # which counted findings, where gates are counted now
+        if named == _EARLIER:
             results = _with_todays_reasons(results)
         wrong = contradiction(results)
     except ResultsError as error:
@@ -76,9 +76,8 @@ def read(path: Path) -> Results:
 
 
 def _bring_up_to_date(found: dict[str, Any]) -> None:
-    """Add to a file of the earlier schema what it has not: audits' questions, onsets of harm."""
-    for finding in found.get("findings") or ():
-        finding["claim"].setdefault("family", "")
+    """Add to a file of the earlier schema what it has not: open accepted gates, onsets of harm."""
+    found.get("verdict", {}).setdefault("accepted_open", 0)
     for each in (*(found.get("findings") or ()), *(found.get("figures") or ())):
         evidence = (each["estimate"] or {}).get("evidence") or {}
         if evidence.get("kind") in ("after_training", "community_odds"):

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 
-from rmaudit.invisible_characters import spelled
+from rmaudit.invisible_characters import spelled_out
 
 _LONGEST = 40  # characters of a token that are shown
 _LONGEST_URL = 48  # characters of a web address that is shown in full
+_OUTER_SPACE = re.compile("^ | $")
+_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 _URL = re.compile(r"https?://[^\s<>\"']+")
 
 # What CI systems obey when it is printed: GitHub's at the start of a line (`::error::`), and
@@ -21,18 +23,14 @@ _COMMAND = re.compile(r"^\s*:(?=:)|#(?=#\w*\[)", re.MULTILINE)
 
 def visible(text: str, longest: int = _LONGEST) -> str:
     """Write a token's invisible characters as escapes, and cut it after `longest` characters."""
-    shown = text[:longest]
-    characters = [spelled(character) for character in shown]
-    for end in (0, -1):
-        if characters and shown[end] == " ":
-            characters[end] = "␣"
+    shown = _OUTER_SPACE.sub("␣", spelled_out(text[:longest]))
     more = f"… ({len(text)} characters)" if len(text) > longest else ""
-    return "".join(characters) + more if text else "(empty)"
+    return shown + more if text else "(empty)"
 
 
 def block(text: str) -> str:
     """Write a text's invisible characters as escapes, except line breaks and tabs."""
-    return "".join(character if character in "\n\t" else spelled(character) for character in text)
+    return _BETWEEN_BREAKS.sub(lambda found: spelled_out(found[0]), text)
 
 
 def line(text: str) -> str:

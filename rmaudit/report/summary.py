@@ -22,9 +22,10 @@ from rmaudit.verdicts.run_verdict import (
     by_audit,
     count_gates,
     of_run,
-    switched_off,
+    relaxed,
     what_blocks,
     what_gates_tested,
+    what_is_relaxed,
     worst_of,
 )
 from rmaudit.verdicts.verdict_wording import (
@@ -42,13 +43,7 @@ MARKS = {  # a sign means one thing, in all outputs; for readers who do not see 
     "pass": "✓",
     "not run": "–",
 }
-_OUTCOMES = {
-    Outcome.FAILS: ("✗", "Does not pass"),
-    Outcome.INCOMPLETE: ("…", "Incomplete: no verdict yet"),
-    Outcome.NOT_ESTABLISHED: ("○", "Not established"),
-    Outcome.ACCEPTED: ("~", "Accepted"),
-    Outcome.PASSES: ("✓", "Passes"),
-}
+_MARK_OF = dict(zip(Outcome, "✗…○~✓", strict=True))
 _RECORDED = "These are published scores of others' models, which say nothing about a release"
 _NO_MORE = "published scores are too few for these"
 _GRAVEST_FIRST = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
@@ -90,9 +85,9 @@ class Row:
         return MARKS[self.sign]
 
     @property
-    def switched_off(self) -> bool:
-        """Return whether models.yaml makes it inform alone, and it fails as a gate would."""
-        return any(map(switched_off, self.findings))
+    def relaxed(self) -> bool:
+        """Return whether models.yaml keeps it from blocking, as it would as declared."""
+        return any(map(relaxed, self.findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +101,11 @@ class Summary:
     """What the run left out, a text for each reason."""
     mark: str
     words: str
-    """The verdict in words, such as `Accepted, with 2 known failures`."""
+    """The verdict's headline, and how many gates models.yaml relaxes that would block."""
     recorded: bool
     """Whether it is all of published scores: then nothing is said about a release."""
     advice: str
-    """What follows for a release; it calls audits by their names."""
-    means: str
-    """The same, with the audits' titles."""
+    """What follows for a release."""
     gates: str
     """The gates counted, such as `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
     nulls: str
@@ -128,7 +121,7 @@ class Summary:
     doubted: list[Row]
     """Rows of gates whose pass may mean that the model prefers nothing."""
     competence: list[str]
-    """Titles of the gates that would show that it prefers something."""
+    """The gates that would show that it prefers something."""
     missing: list[Missing]
     """What has no number, but for informational audits that were not asked for."""
     required: list[Missing]
@@ -173,11 +166,11 @@ class Summary:
         """Return why a pass may only show that its model has no preferences; or ""."""
         return doubt(finding, self.incompetent)
 
-    def failures(self, effect: Effect) -> list[tuple[Row, list[Finding]]]:
-        """Return each row with its findings of `effect`, such as blocks; the clearest first."""
-        own = [(row, [f for f in row.findings if f.effect is effect]) for row in self.ranked]
-        failing = [(row, found) for row, found in own if found]
-        return sorted(failing, key=lambda each: min(map(clearest, each[1])))
+    @property
+    def failures(self) -> list[Row]:
+        """Return the rows that block; the clearest first."""
+        failing = [row for row in self.ranked if row.blocking]
+        return sorted(failing, key=lambda row: min(map(clearest, row.blocking)))
 
 
 def summarize(results: Results) -> Summary:
@@ -206,22 +199,15 @@ def summarize_findings(
     recorded, reasons = of_records(findings), missing
     if recorded:
         reasons = _one_reason
-    mark, words = _OUTCOMES[verdict.outcome]
-    if verdict.outcome is Outcome.ACCEPTED:
-        words += f", with {verdict.accepted} known failure{'s' * (verdict.accepted != 1)}"
-    if off := [row for row in ranked if row.switched_off]:
-        words += f"; models.yaml switched off {len(off)} gate{'s' * (len(off) != 1)} that fail"
-        words += "s" * (len(off) == 1)
     return Summary(
         verdict=verdict,
         findings=tuple(findings),
         figures=tuple(figures),
         gaps=tuple(gaps),
-        mark=mark,
-        words=words,
+        mark=_MARK_OF[verdict.outcome],
+        words="; ".join(filter(None, (verdict.headline, what_is_relaxed(findings)))),
         recorded=recorded,
         advice=_RECORDED if recorded else advice(verdict.outcome, findings),
-        means=_RECORDED if recorded else advice(verdict.outcome, findings, _title),
         gates=count_gates(findings),
         nulls=nulls_in_words(findings),
         rows=tuple(rows),
@@ -229,15 +215,11 @@ def summarize_findings(
         informs=[row for row in ranked if not row.decides and row.result is Result.FAIL],
         lowered=[row for row in ranked if _counts_less(row.worst)],
         doubted=[row for row in deciding if row.doubt],
-        competence=list(dict.fromkeys(row.title for row in ranked if row.audit in COMPETENCE)),
+        competence=list(dict.fromkeys(row.audit for row in ranked if row.audit in COMPETENCE)),
         missing=reasons(lost),
         required=reasons(required),
         incompetent=failed,
     )
-
-
-def _title(finding: Finding) -> str:
-    return finding.title
 
 
 def of_records(findings: Sequence[Finding]) -> bool:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.measures.ranking_comparison import FEWEST, kendall_tau, shared
 from rmaudit.models import model_interfaces
-from rmaudit.models.model_factory import load
+from rmaudit.models.model_factory import Opening, opened_by_name
 from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.recorded_model import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
@@ -243,11 +244,13 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     seed: int = 0,
     words: Sequence[str] = (),
     own_words: OwnWords = _OURS,
+    recorded: bool = False,
 ) -> Sweep:
     """Return the rewards of every token id of the model's vocabulary as the answer to `prompt`.
 
     `model` is one that `rmaudit.load` returned, or what `load` and `rmaudit.run` take: a name of
-    the registry, a checkpoint folder or a hub id, which is then loaded.
+    the registry, a checkpoint folder or a hub id, which is then loaded; with `recorded`, its
+    published scores are read in place of that, which needs no weights.
     `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst") or of their
     family (`rmaudit.prompts`), or any text; a `Prompt` is asked as it is. Prompts and lexicons of
     `own_words` are known by their names, too.
@@ -264,8 +267,8 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     as the vocabulary is the whole of it.
 
     Raises:
-        SpecError: the model's name, the protocol, the sample or the words are wrong, or `prompt` is
-            nearly a name.
+        SpecError: the model's name, the protocol, the sample or the words are wrong, `prompt` is
+            nearly a name, or `recorded` is asked of a model that is loaded.
         ReferenceMissing: a lexicon that `words` names cannot be had.
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded and this is not.
         ScoreError: a score is not a finite number.
@@ -275,7 +278,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     size = None if sample is None else checked_size(sample)
     entries = checked_words(words, own_words)
     asked, store = prompt_meant(prompt, own_words.prompts), store_at(cache)
-    model = _loaded(model, cache)
+    model = _loaded(model, cache, recorded=recorded)
     if model.takes == "nothing":
         if protocol not in {None, "paper"} or size is not None:
             message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
@@ -296,16 +299,17 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     return _joined(drawn, scored(rows[chosen], NAMED), whole=whole) if chosen.any() else drawn
 
 
-def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Scored:
-    """Return `model`, loaded if it is a name, a folder or a hub id."""
+def _loaded(
+    model: Scored | str | Path, cache: Path | str | Store | None, *, recorded: bool
+) -> Scored:
+    """Return `model`, opened if it is a name, a folder or a hub id."""
     if isinstance(model, str | Path):
-        folder = cache if isinstance(cache, str | Path) and "://" not in str(cache) else None
-        return load(model, cache=None if folder is None else Path(folder))
-    if not hasattr(model, "with_weights"):
-        message = f"a sweep is of a model, got {model!r}; give what rmaudit.load returns, a name of"
-        raise SpecError(
-            f"{message} models.yaml (`rmaudit models` lists them), a folder or a hub id"
-        )
+        at = cache if isinstance(cache, str | Path) and "://" not in str(cache) else default_cache()
+        return opened_by_name(model, Opening(Path(at), recorded=recorded))
+    if recorded or not hasattr(model, "with_weights"):
+        what = "recorded=True is for the name of a model" if recorded else "a sweep is of a model"
+        message = f"{what}, got {model!r}; give what rmaudit.load returns, a name of models.yaml "
+        raise SpecError(f"{message}(`rmaudit models` lists them), a folder or a hub id")
     return model
 
 

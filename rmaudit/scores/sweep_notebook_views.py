@@ -57,11 +57,11 @@ def histogram(title: str, scores: NDArray[np.float32]) -> svg.Drawing:
     beneath, height = svg.axis_below(x, _HEIGHT, "reward")
     ends = [x.at(edge) for edge in edges.tolist()]
     bars = [
-        svg.box(start, y.at(count), end, _HEIGHT, 0.8)
+        (start, y.at(count), end, _HEIGHT)
         for start, end, count in zip(ends[:-1], ends[1:], counts.tolist(), strict=True)
     ]
     drawn = svg.chart(
-        [*bars, beside, beneath],
+        [svg.boxes(bars, 0.8), beside, beneath],
         height=_HEIGHT + height,
         name=f"{title}: histogram of {len(found):,} rewards",
         left=left,

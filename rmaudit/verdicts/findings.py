@@ -123,11 +123,11 @@ class Judgement:
     def left_open(self) -> bool:
         """Return whether the result is open and may stay so: the audit is no gate of the core.
 
-        A PASS that a null control makes worthless, and a FAIL that may be chance, may not: they
-        have a `reason`.
+        A FAIL that may be chance may not. A PASS that a null control makes worthless may: its p is
+        1, and a worse value, which is open without the control, may stay so too.
         """
-        core = self.severity is Severity.CORE
-        return self.verdict is Verdict.INCONCLUSIVE and not core and not self.reason
+        core, chance = self.severity is Severity.CORE, self.reason and self.p != 1
+        return self.verdict is Verdict.INCONCLUSIVE and not core and not chance
 
     @property
     def accepted(self) -> bool:

@@ -9,16 +9,19 @@ audits can be (arXiv 2605.27996).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from typing import Annotated
 
 from annotated_types import Ge
 
 from rmaudit.prompts import PAIRS, names_each
+from rmaudit.verdicts.decision import alone
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.verdict_policy import Policy
 
 SMALL_PRINT = (
     "A pass says that a flaw of this size was not found on these words; it never says that a model "
@@ -28,9 +31,10 @@ NOTHING = "nothing was measured"
 WORST_FIRST = (Result.FAIL, Result.OPEN, Result.NOT_RUN, Result.PASS)
 _REGRESSED = "regressed"  # what a gate is counted as that blocks for this alone
 _OUTDATED, _ACCEPTED = "pass that should fail", "accepted"
+_INFORMS = "informational not run"  # what no gate is, and broke
 _COUNTED = ("pass", "fail", _REGRESSED, "open", _OUTDATED, _ACCEPTED, "not run")
-_BLOCKING = ("fail", _REGRESSED, "open", "not run", _OUTDATED)
-_NAMED = 3  # regressions that a verdict names
+_BLOCKING = ("fail", _REGRESSED, "open", "not run", _OUTDATED, _INFORMS)
+_NAMED = 3  # regressions, and gates that were not measured, that a verdict names
 
 
 class Outcome(StrEnum):
@@ -50,14 +54,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """Verdict of a run: its outcome, the reasons, and the number of accepted gates."""
+    """Verdict of a run: its outcome, the reasons, and the numbers of accepted gates."""
 
     outcome: Outcome
     why: str
-    """What blocks, what is missing and how to get it, which gates models.yaml switched off though
-    they fail; "" where there is none of it."""
+    """What blocks, what is missing and how to get it, which gates models.yaml relaxes that would
+    block as declared; "" where there is none of it."""
     accepted: Annotated[int, Ge(0)]
     """How many gates do not pass, and models.yaml accepts that."""
+    accepted_open: Annotated[int, Ge(0)]
+    """How many of these are open; the others fail."""
 
     def __str__(self) -> str:
         """Return, for example, `NOT ESTABLISHED: elo_agreement was not measured: ...`."""
@@ -65,10 +71,11 @@ class RunVerdict:
 
     @property
     def headline(self) -> str:
-        """Return the outcome, with the number of failures if ACCEPTED: `ACCEPTED, 3 failures`."""
+        """Return the outcome, with what is accepted if ACCEPTED: `ACCEPTED (2 fail, 3 open)`."""
         if self.outcome is not Outcome.ACCEPTED:
             return str(self.outcome)
-        return f"{self.outcome}, {self.accepted} failure{'s' * (self.accepted != 1)}"
+        found = {"fail": self.accepted - self.accepted_open, "open": self.accepted_open}
+        return f"{self.outcome} ({_counted(found, found)})"
 
 
 def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
@@ -86,6 +93,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
     measured = any(finding.estimate for finding in findings)
     worse = [f"{f.audit}[{f.prompt}] {f.judgement.regressed}" for f in _regressed(blocking)]
     more = [f"{len(worse) - _NAMED} more regressed"] if len(worse) > _NAMED else []
+    loose, off = what_is_relaxed(findings), [f.audit for f in findings if relaxed(f)]
     why = [
         *([blocked] if (blocked := what_blocks(findings)) else []),
         *worse[:_NAMED],
@@ -93,11 +101,12 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         *([] if measured else [NOTHING if findings else "no audit with a bound was run"]),
         *gaps,
         *_reasons_not_measured(missing),
-        *_switched_off(findings),
+        *([f"{loose}: {', '.join(dict.fromkeys(off))}"] if off else []),
     ]
-    accepted = sum(_counted_as(worst_of(own)) == _ACCEPTED for own in by_audit(findings))
-    outcome = _outcome(blocking, gaps, missing, accepted=accepted, measured=measured)
-    return RunVerdict(outcome, "; ".join(why), accepted)
+    every = map(worst_of, by_audit(findings))
+    accepted = [f.result for f in every if _counted_as(f) == _ACCEPTED]
+    outcome = _outcome(blocking, gaps, missing, accepted=len(accepted), measured=measured)
+    return RunVerdict(outcome, "; ".join(why), len(accepted), accepted.count(Result.OPEN))
 
 
 def what_gates_tested(findings: Sequence[Finding]) -> str:
@@ -154,9 +163,8 @@ def count_gates(findings: Iterable[Finding]) -> str:
         return "no audit gates"
     asked = [own for own in gates if any(f.verdict is not Verdict.NA for f in own)]
     found = Counter(_counted_as(worst_of(own)) for own in asked)
-    said = ", ".join(f"{found[word]} {word}" for word in _COUNTED if found[word])
     n = len(asked)
-    counted = f"{n} gate{'' if n == 1 else 's'}: {said}" if n else "no gate"
+    counted = f"{n} gate{'' if n == 1 else 's'}: {_counted(found, _COUNTED)}" if n else "no gate"
     return f"{counted}; {len(gates) - n} not asked for" if len(gates) > n else counted
 
 
@@ -164,8 +172,12 @@ def what_blocks(findings: Iterable[Finding]) -> str:
     """Count the gates that block by their results, as in `2 fail, 3 open block`; "" without any."""
     blocking = by_audit(finding for finding in findings if finding.blocks)
     found = Counter(_counted_as(worst_of(own)) for own in blocking)
-    said = ", ".join(f"{found[word]} {word}" for word in _BLOCKING if found[word])
+    said = _counted(found, _BLOCKING)
     return f"{said} block{'s' * (len(blocking) == 1)}" if said else ""
+
+
+def _counted(found: Mapping[str, int], words: Iterable[str]) -> str:
+    return ", ".join(f"{found[word]} {word}" for word in words if found[word])
 
 
 def _counted_as(finding: Finding) -> str:
@@ -175,21 +187,26 @@ def _counted_as(finding: Finding) -> str:
         return _REGRESSED
     if finding.blocks and finding.result is Result.PASS:
         return _OUTDATED
+    if finding.blocks and not finding.severity.gates:
+        return _INFORMS
     return _ACCEPTED if finding.effect is Effect.ACCEPTED else str(finding.result)
 
 
-def switched_off(finding: Finding) -> bool:
-    """Return whether models.yaml keeps from being a gate what is declared one, and fails."""
-    gates = finding.claim.severity.gates and not finding.severity.gates
-    return gates and finding.verdict is Verdict.FAIL
+def relaxed(finding: Finding) -> bool:
+    """Return whether models.yaml keeps a finding from blocking that would block as declared.
+
+    By another severity or bound; not where somebody accepts it by name.
+    """
+    changed = finding.judgement.bound_by or finding.judgement.severity_by
+    if not changed or finding.effect in (Effect.BLOCKS, Effect.ACCEPTED):
+        return False
+    return alone(finding, Policy(), date.min).blocks
 
 
-def _switched_off(findings: Sequence[Finding]) -> Iterator[str]:
-    off = [(f.model, f.audit) for f in findings if switched_off(f)]
-    if n := len({*off}):
-        named = ", ".join(dict.fromkeys(audit for _, audit in off))
-        fail = "gate that fails" if n == 1 else "gates that fail"
-        yield f"models.yaml switched off {n} {fail}: {named}"
+def what_is_relaxed(findings: Iterable[Finding]) -> str:
+    """Count what is `relaxed`: `models.yaml relaxes 2 gates that would block`; or ""."""
+    n = len({(f.model, f.audit) for f in findings if relaxed(f)})
+    return f"models.yaml relaxes {n} gate{'s' * (n != 1)} that would block" if n else ""
 
 
 def _regressed(blocking: Sequence[Finding]) -> list[Finding]:
@@ -222,6 +239,12 @@ def _reasons_not_measured(missing: Sequence[Finding]) -> list[str]:
     for finding in missing:
         by_reason.setdefault(finding.reason, {})[finding.audit] = None
     return [
-        f"{', '.join(audits)} {'was' if len(audits) == 1 else 'were'} not measured: {reason}"
+        f"{_some(audits)} {'was' if len(audits) == 1 else 'were'} not measured: {reason}"
         for reason, audits in by_reason.items()
     ]
+
+
+def _some(audits: Iterable[str]) -> str:
+    first, more = [*audits][:_NAMED], [*audits][_NAMED:]
+    rest = f" and {len(more)} more gate{'s' * (len(more) != 1)}" if more else ""
+    return f"{', '.join(first)}{rest}"

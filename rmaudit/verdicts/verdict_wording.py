@@ -10,8 +10,7 @@ bad: the gates of competence measure that, and `doubt` says where none of them p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Mapping, Sequence
 
 from rmaudit.verdicts.estimates_and_bounds import Result, Verdict
 from rmaudit.verdicts.findings import Finding, slipped
@@ -171,15 +170,8 @@ def doubt(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
     return f"it may mean indifference: random scores pass it too, and {named}"
 
 
-def advice(
-    outcome: Outcome,
-    findings: Sequence[Finding],
-    name: Callable[[Finding], str] = attrgetter("audit"),
-) -> str:
-    """Return advice, such as `Do not release yet: one required check has no data (elo_agreement)`.
-
-    `name` returns how the audit of a finding is called.
-    """
+def advice(outcome: Outcome, findings: Sequence[Finding]) -> str:
+    """Return advice, such as `Do not release yet: one gate is open (gcg_probes)`."""
     if outcome is Outcome.FAILS:
         return "Do not release"
     if outcome is Outcome.INCOMPLETE:
@@ -196,23 +188,19 @@ def advice(
     broken = [f for f in gates if f.verdict is Verdict.ERROR]
     left = [f for f in gates if f.blocks and f.verdict is Verdict.INCONCLUSIVE]
     said = (
-        _counted_audits(
-            missing, ("required check has no data", "required checks have no data"), name
-        ),
-        _counted_audits(broken, ("check broke", "checks broke"), name),
-        _counted_audits(left, ("gate is open", "gates are open"), name),
+        _counted_audits(missing, "required check has no data", "required checks have no data"),
+        _counted_audits(broken, "check broke", "checks broke"),
+        _counted_audits(left, "gate is open", "gates are open"),
     )
     return f"Do not release yet: {', '.join(filter(None, said))}"
 
 
-def _counted_audits(
-    findings: Sequence[Finding], words: tuple[str, str], name: Callable[[Finding], str]
-) -> str:
-    """Return the number of audits, `words` for one or several, and names; "" without findings."""
+def _counted_audits(findings: Sequence[Finding], one: str, many: str) -> str:
+    """Return the number of audits, the words for one or many, and names; "" without findings."""
     n = len({(finding.model, finding.audit) for finding in findings})
-    audits = list(dict.fromkeys(name(finding) for finding in findings))
+    audits = list(dict.fromkeys(finding.audit for finding in findings))
     if not audits:
         return ""
     more = f" and {len(audits) - _NAMED} more" if len(audits) > _NAMED else ""
     named = f"({', '.join(audits[:_NAMED])}{more})"
-    return f"one {words[0]} {named}" if n == 1 else f"{n} {words[1]} {named}"
+    return f"one {one} {named}" if n == 1 else f"{n} {many} {named}"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.errors import NotRecorded, ReferenceMissing
+from rmaudit.errors import NotAsked, NotRecorded, ReferenceMissing
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common
 from rmaudit.scores.sweep import Sweep
 from rmaudit.scores.text_rewards import Rewards, TextScores
+from rmaudit.scores.token_sample import Sample
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, sweep_of, verdict
 
@@ -192,6 +194,14 @@ def test_caveats_say_what_is_not_as_it_should_be() -> None:
             "get it with: rmaudit data leech"
         ),
     )
+
+
+def test_the_top_of_a_sample_is_not_judged() -> None:
+    """It is no top of the vocabulary: the gate failed a sound model on 300 random ids."""
+    swept = replace(sweep_of(WORDS, HAPPY, "best", noise=0.0), sample=Sample(300, 49_152, 0))
+
+    with pytest.raises(NotAsked, match="run without --rm-sample"):
+        audit_called("top_tokens")(sweep=swept, rewards=None, references=Planted(), rng=RNG(0))
 
 
 def test_what_is_missing_is_told_with_the_command_that_gets_it() -> None:

@@ -40,6 +40,18 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "models.yaml"
 
 
+def test_where_weights_cannot_be_had_published_scores_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the models of the paper alone: of others none are published."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for rank in (11, None):
+        with pytest.raises(ModelError) as caught:
+            opened(ModelSpec("Q", "owner/name", rewardbench_rank=rank), Opening(tmp_path))
+        said = "`rmaudit tokens`, `recorded=True` in rmaudit.run and rmaudit.sweep"
+        assert (said in str(caught.value)) is (rank is not None)
+
+
 def test_the_source_of_another_package_opens_its_entries(house: Path) -> None:
     """By a name in models.yaml; the model is scored, swept, cached and described as any."""
     model = rmaudit.load("our-rm", registry=house, cache=house.parent)

@@ -52,7 +52,7 @@ def test_what_failures_may_do_is_said_once_for_each_audit(results: dict[str, Any
 
     told = of(results, failing, but(failing, prompt="best"))
 
-    assert told.count("- framing: It may mislead &#60;people&#62;.\n") == 1
+    assert told.count("- framing (Framing): It may mislead &#60;people&#62;.\n") == 1
     assert "may do to people" not in of(results, but(failing, blocks=False, harm=""))
 
 
@@ -65,26 +65,26 @@ Audited: Toy
 
 1 gate: 1 open
 
-- ○ **Do the other audits pass?** Not known: none of 1 gate passes; 1 is open.
+- ○ **Do the other audits pass?** Not known: 0 of 1 gate pass; 1 is open.
 
-### Blocks (1)
+### Blocks (1 audit)
 
 | result | effect | model | audit | prompt | value | 95 % interval | bound | why |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 | open | blocks | Toy | framing | worst | +0.625 rho | +0.5 to +0.75 | above 0.2 rho | harm is neither shown nor ruled out; a true value of 0.021 rho or worse would have been shown in 80 of 100 cases |
 | not run | blocks | Toy | framing | greatest |  |  | above 0.2 rho | It broke &#60;b&#62;badly&#60;/b&#62;. |
 
-### Accepted in models.yaml (1)
+### Accepted in models.yaml (1 audit)
 
 | result | effect | model | audit | prompt | value | 95 % interval | bound | why |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 | fail | accepted | Toy | framing | greatest | +0.625 rho | +0.5 to +0.75 | above 0.2 rho | It is small, and known to be so. |
 
-### Not measured (1)
+### Not measured (1 audit)
 
 - Of Toy: No data here. (framing)
 
-<details><summary>Passed, or measured for information (1)</summary>
+<details><summary>Passed, or measured for information (1 audit)</summary>
 
 | result | effect | model | audit | prompt | value | 95 % interval | bound | why |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -169,7 +169,7 @@ def test_a_pass_of_random_scores_too_stands_apart(
     )
 
     (section,) = re.findall(
-        r"### Passes that may mean indifference [(]1[)].*?\n\n.*?\n\n", written, re.DOTALL
+        r"### Passes that may mean indifference [(]1 audit[)].*?\n\n.*?\n\n", written, re.DOTALL
     )
     assert "it may mean indifference: random scores pass it too" in section
     assert "https&#58;//data.example.org/… is gone" in written

@@ -132,6 +132,7 @@ def test_where_nothing_can_be_compared_the_run_is_not_whole(run: Run, tmp_path: 
     assert none.ret == FAILED
     none.says("INCOMPLETE*", "not a whole run: toy: nothing could be compared with the blessed*")
     none.says("warning: the blessed release of toy is * days old (a warning from 30 on)*")
+    assert none.said.stdout.str().count("high[greatest]") == 1
 
 
 @pytest.mark.slow

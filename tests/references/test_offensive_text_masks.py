@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rmaudit.references import offensive_text_masks
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.offensive_text_masks import label, mask, masked
+from rmaudit.references.offensive_word_lists import english
+from rmaudit.word_stems import ENGLISH, stem
 
 
 @pytest.mark.parametrize(
@@ -98,6 +101,20 @@ def test_a_label_says_what_kind_of_word_is_masked(text: str, kind: str) -> None:
     """So that masks can be told apart, and none gives a letter away."""
     assert masked(text)
     assert label(text) == kind
+
+
+@given(st.data(), st.sampled_from(["", "e", "t", *offensive_text_masks._ENDINGS]))
+def test_the_quick_look_at_how_a_word_begins_changes_no_answer(
+    data: st.DataObject, ending: str
+) -> None:
+    """Of beginnings of listed words with endings: as if each of them was stemmed."""
+    listed = data.draw(st.sampled_from(sorted(english())))
+    word = listed[: data.draw(st.integers(1, len(listed)))] + ending
+    roots = offensive_text_masks._listed_words_by_stem().get(stem(word, ENGLISH), ())
+    plainly = any(len(word) >= len(root) and word.startswith(root[:-1]) for root in roots)
+
+    ends = word.endswith(offensive_text_masks._ENDINGS)
+    assert offensive_text_masks._is_inflected(word) == (ends and plainly)
 
 
 @given(st.text())

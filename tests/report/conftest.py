@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
+import zlib
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -112,6 +115,12 @@ class Reader(HTMLParser):
     def values(self, name: str) -> list[str]:
         """The values of an attribute, wherever it stands."""
         return [str(attributes[name]) for _, attributes in self.tags if name in attributes]
+
+
+def unpacked(html: str) -> str:
+    """A page with the tables that travel compressed, as its script unpacks them."""
+    inflated = re.compile('data-packed="([^"]*)">')
+    return inflated.sub(lambda found: f">{zlib.decompress(b64decode(found[1])).decode()}", html)
 
 
 def unfold(page: Page) -> None:

@@ -56,10 +56,15 @@ def opened(page: Page, report: str) -> Page:
 
 
 def test_nothing_is_requested_or_logged_and_tokens_are_folded(page: Page, report: str) -> None:
-    """No request but for the file itself, no console message, tokens hidden until asked for."""
+    """No request but for the file itself, no console message, tokens hidden until asked for.
+
+    The tables of what pictures show are there, which travelled compressed.
+    """
     happened = happenings(page)
     page.goto(report)
 
+    expect(page.locator("[data-packed]")).to_have_count(0)
+    assert page.locator("figure > details table td").count() > 0
     assert [what for what in happened if not what.startswith("data:")] == [report]
     fold = page.locator("summary", has_text="with scores").first
     tokens = fold.locator("..").locator("table").first
@@ -228,7 +233,8 @@ def test_on_paper_it_is_a_scorecard_and_an_appendix(opened: Page) -> None:
     assert failing.first.locator(".lanes").is_visible()
     assert failing.first.locator("> .body table").first.is_visible()
     assert other.locator("> .body").first.is_hidden()
-    assert opened.locator(".ends details table").first.is_visible()
+    assert opened.locator(".ends .chip").first.is_visible()
+    assert opened.locator(".ends details").first.is_hidden()
     assert opened.locator("#appendix tbody tr").count() == len(several()["findings"]) > 0
 
 

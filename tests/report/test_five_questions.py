@@ -36,15 +36,16 @@ def asked(*findings: Finding, family: str = "people") -> list[AskedQuestion]:
     [
         ([PASSES, PASSES], "pass", "Yes, as far as 2 of 2 gates can tell."),
         ([PASSES, OPEN], "pass", "Yes, as far as 1 of 2 gates can tell; 1 is open."),
-        ([OPEN], "open", "Not known: none of 1 gate passes; 1 is open."),
+        ([OPEN], "open", "Not known: 0 of 1 gate pass; 1 is open."),
         ([PASSES, STOPS], "open", "Not known: 1 of 2 gates passes; 1 is open."),
-        ([FAILS, PASSES, ACCEPTED], "fail", "No: 1 of 3 gates fails; 1 more is accepted."),
+        ([FAILS, PASSES, ACCEPTED], "fail", "No: 1 of 3 gates fails; 1 is accepted."),
         (
             [ACCEPTED, ACCEPTED, PASSES, OPEN],
             "accepted",
-            "Not in all: 2 of 4 gates do not pass, which models.yaml accepts; 1 is open.",
+            "Not in all: 2 of 4 gates are accepted in models.yaml; 1 is open.",
         ),
         ([PASSES, gap()], "not run", "Not known: 1 of 2 gates passes; 1 was not measured."),
+        ([gap()], "not run", "Not known: 1 of 1 gate was not measured."),
         ([gap(verdict=Verdict.NA)], "not run", "No gate asked this."),
     ],
 )
@@ -67,7 +68,7 @@ def test_a_pass_that_may_mean_indifference_is_no_yes() -> None:
 
     _, people = questions_of(summarize_findings(each, of_run(each)).ranked)
 
-    said = "Not known: none of 2 gates passes; 2 pass as random scores do."
+    said = "Not known: 0 of 2 gates pass; 2 may be indifference."
     assert (people.sign, people.answer) == ("open", said)
 
 
@@ -99,8 +100,8 @@ def test_the_gravest_answer_comes_first() -> None:
     assert [each.text for each in asks] == [*first, OTHER]
 
 
-def test_a_gate_that_models_yaml_switches_off_is_named() -> None:
-    """Where it fails: no question is answered as if nobody had asked it, nor the run's verdict."""
+def test_a_gate_that_models_yaml_relaxes_is_named() -> None:
+    """Where it would block: no question is answered as if nobody had asked it, nor the verdict."""
     policy = Policy(everywhere=Rules(severity={"off": Severity.INFO}))
     findings = decide([found(-0.3, -0.1, audit="off"), PASSES], policy, TODAY)
 
@@ -108,8 +109,8 @@ def test_a_gate_that_models_yaml_switches_off_is_named() -> None:
     (both,) = questions_of(run.ranked)
     (alone,) = questions_of([row for row in run.ranked if row.audit == "off"])
 
-    assert run.words == "Passes; models.yaml switched off 1 gate that fails"
-    assert [row.audit for row in both.switched_off] == ["off"]
-    said = "Not known: 1 of 1 gate passes; models.yaml switched off 1 that fails."
+    assert run.words == "PASSES; models.yaml relaxes 1 gate that would block"
+    assert [row.audit for row in both.relaxed] == ["off"]
+    said = "Not known: 1 of 1 gate passes; models.yaml relaxes 1 that would block."
     assert (both.sign, both.answer) == ("not run", said)
-    assert alone.answer == "Not asked: models.yaml switched off 1 that fails."
+    assert alone.answer == "Not asked: models.yaml relaxes 1 that would block."

@@ -24,7 +24,7 @@ from rmaudit.outputs import hub_values, markdown
 from rmaudit.report.page import html_page
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import terminal
-from tests.report.conftest import HOSTILE, Reader, typed
+from tests.report.conftest import HOSTILE, Reader, typed, unpacked
 
 TEXTS = [
     *HOSTILE,
@@ -184,7 +184,7 @@ def check_eval_results(results: dict[str, Any], text: str) -> None:
 def check_html(results: dict[str, Any], text: str) -> None:
     """The same elements as with a plain word, no handler, nothing hidden in what is read."""
     plain = plain_page(json.dumps(results))
-    page = Reader(html_page.render(typed(poisoned(results, text))))
+    page = Reader(unpacked(html_page.render(typed(poisoned(results, text)))))
     # charts drop empty ones; a name may break after an underscore
     own = {"ul", "li", "svg", "g", "path", "text", "line", "rect", "title", "wbr"}
     assert set(page.names) - own <= set(plain.names)
@@ -196,7 +196,7 @@ def check_html(results: dict[str, Any], text: str) -> None:
 @cache
 def plain_page(results: str) -> Reader:
     """The page with a plain word in place of each text."""
-    return Reader(html_page.render(typed(poisoned(json.loads(results), "x"))))
+    return Reader(unpacked(html_page.render(typed(poisoned(json.loads(results), "x")))))
 
 
 CHECKS = [check_terminal, check_markdown, check_eval_results]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 
 import pytest
 
 from rmaudit.outputs import markdown
 from rmaudit.report import replay
+from rmaudit.report.five_questions import OTHER
 from rmaudit.report.page import html_page
 from rmaudit.report.results_document import Results
 from rmaudit.report.summary import MARKS, sign_of
@@ -19,7 +21,7 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import by_audit, count_gates, worst_of
 from rmaudit.verdicts.verdict_policy import Policy, Rules
 from tests.findings import TODAY, found, gap
-from tests.report.runs import results
+from tests.report.runs import SPEC, results
 
 KNOWN = Policy(everywhere=Rules(), models={"toy": Rules(known={"known": "It was left so."})})
 GATES = "6 gates: 1 pass, 1 fail, 2 open, 1 accepted, 1 not run; 1 not asked for"
@@ -86,15 +88,45 @@ def test_a_failure_is_told_after_all_were_judged(run: Results) -> None:
         assert f"but among {gates} findings of gates this may be chance" in text
 
 
-def test_every_output_names_what_models_yaml_switched_off(run: Results) -> None:
+def test_every_output_says_how_many_accepted_gates_fail() -> None:
+    """And how many are open: of a release that somebody accepts this is what he agrees with."""
+    policy = Policy(models={"toy": Rules(known={"known": "So.", "left": "So."})})
+    measured = [found(-0.9, -0.8, audit="known"), found(-0.1, 0.3, audit="left")]
+    accepted = results(decide([*measured, found(0.1, 0.3)], policy, TODAY))
+    said = "ACCEPTED (1 fail, 1 open)"
+
+    assert f"~</span> {said}</h2>" in html_page.render(accepted)
+    assert f"## rmaudit: {said}\n" in markdown.render(accepted)
+    assert terminal.summary(accepted.findings, accepted.verdict)[0].text.startswith(f"{said}  ")
+    assert terminal.quiet(accepted.findings, accepted.verdict).text.startswith(f"rmaudit: {said}: ")
+    assert replay.lines(replay.summarize(accepted, accepted, None))[-1] == f"verdict: {said}"
+
+
+def test_of_several_models_the_questions_have_one_answer() -> None:
+    """In the table of summary.md and in that of the page: a row a model, a column a question."""
+    findings = decide([found(-0.9, -0.8), found(0.1, 0.3, model="fine")], Policy(), TODAY)
+    two = results(findings, specs=(SPEC, replace(SPEC, name="fine")))
+    table = [line for line in markdown.render(two).splitlines() if line.startswith("| ")]
+
+    assert table[:4] == [
+        f"| model | verdict | {OTHER} |",
+        "| --- | --- | --- |",
+        "| toy | FAILS | ✗ No: 1 of 1 gate fails. |",
+        "| fine | PASSES | ✓ Yes, as far as 1 of 1 gate can tell. |",
+    ]
+    for line in table[2:4]:
+        assert f"</span> {line[:-2].rpartition('|')[2][3:]}</td>" in html_page.render(two)
+
+
+def test_every_output_names_what_models_yaml_relaxes(run: Results) -> None:
     """A run that passes for it says so wherever its verdict stands."""
     policy = Policy(everywhere=Rules(severity={"fails": Severity.INFO}))
     off = results(decide(list(run.findings[:2] + run.findings[5:6]), policy, TODAY))
-    said = "models.yaml switched off 1 gate that fails"
+    said = "models.yaml relaxes 1 gate that would block"
 
     assert str(off.verdict) == f"PASSES: {said}: fails"
-    assert f"Passes; {said}</h2>" in html_page.render(off)
-    assert "<b>Switch on again</b>" in html_page.render(off)
+    assert f"PASSES; {said}</h2>" in html_page.render(off)
+    assert "<b>Agree</b> with what models.yaml relaxes" in html_page.render(off)
     assert said in markdown.render(off)
     assert f"{said}: fails" in "".join(
         each.text for each in terminal.summary(off.findings, off.verdict)

@@ -175,12 +175,14 @@ def test_what_blocks_and_did_before_is_explained() -> None:
 def test_a_run_that_was_cut_short_never_passes() -> None:
     """Whatever is left of it; without a policy and under one."""
     run = dc_replace(RUN, collected=2, selected=2, interrupted=True)
-    cut = results([PASSING], run=run)
+    unbegun = but(UNMEASURED, reason="planned, not run: the run was interrupted")
+    cut = results([PASSING, unbegun], run=run)
 
     assert (outcome(results([PASSING])), outcome(cut)) == ("pass", "open")
     assert outcome(replay(cut, Policy(), TODAY)) == "open"
     assert lines(summarize(cut, cut, None))[-1] == (
-        "verdict: INCOMPLETE: interrupted: 1 of 2 selected audits finished"
+        "verdict: INCOMPLETE: the run did not finish; positive_skew was not measured: planned, not "
+        "run: the run was interrupted"
     )
 
 

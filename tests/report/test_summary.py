@@ -39,25 +39,25 @@ def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
 @pytest.mark.parametrize(
     ("findings", "words", "gates"),
     [
-        ([PASSES], "Passes", "1 gate: 1 pass"),
-        ([FAILS], "Does not pass", "1 gate: 1 fail"),
-        ([OPEN], "Not established", "1 gate: 1 open"),
-        ([gap()], "Not established", "1 gate: 1 not run"),
+        ([PASSES], "PASSES", "1 gate: 1 pass"),
+        ([FAILS], "FAILS", "1 gate: 1 fail"),
+        ([OPEN], "NOT ESTABLISHED", "1 gate: 1 open"),
+        ([gap()], "NOT ESTABLISHED", "1 gate: 1 not run"),
         (
             [gap(), gap("it broke", Verdict.ERROR, audit="informs", severity=Severity.INFO)],
-            "Not established",
+            "NOT ESTABLISHED",
             "1 gate: 1 not run",
         ),
-        ([gap(verdict=Verdict.NA)], "Passes", "no gate; 1 not asked for"),
-        ([REGRESSED], "Does not pass", "1 gate: 1 regressed"),
+        ([gap(verdict=Verdict.NA)], "PASSES", "no gate; 1 not asked for"),
+        ([REGRESSED], "FAILS", "1 gate: 1 regressed"),
         (
             [blocks("a", -3, -2), blocks("a", -3, -2, prompt="worst"), PASSES],
-            "Does not pass",
+            "FAILS",
             "2 gates: 1 pass, 1 fail",
         ),
         (
             [PASSES, but(ACCEPTED, audit="a"), gap(verdict=Verdict.NA, audit="b")],
-            "Accepted, with 1 known failure",
+            "ACCEPTED (1 fail)",
             "2 gates: 1 pass, 1 accepted; 1 not asked for",
         ),
     ],
@@ -77,8 +77,7 @@ def test_a_failure_is_its_prompts_that_fail() -> None:
 
     told = box(FAILS, worst, but(PASSES, prompt="fine"), accepted)
 
-    assert [found for _, found in told.failures(Effect.BLOCKS)] == [[FAILS, worst]]
-    assert [found for _, found in told.failures(Effect.ACCEPTED)] == [[accepted]]
+    assert [row.blocking for row in told.failures] == [(FAILS, worst)]
 
 
 def test_the_clearest_failure_comes_first() -> None:
@@ -96,10 +95,7 @@ def test_the_clearest_failure_comes_first() -> None:
     ]
     also = blocks(findings[-1].audit, -0.1, 0.3, prompt="worst")
 
-    ordered = [
-        row.audit
-        for row, _ in box(*(but(f, blocks=True) for f in findings), also).failures(Effect.BLOCKS)
-    ]
+    ordered = [row.audit for row in box(*(but(f, blocks=True) for f in findings), also).failures]
 
     assert ordered == [finding.audit for finding in reversed(findings)]
 
@@ -132,11 +128,11 @@ def test_a_gate_of_which_models_yaml_wants_a_kind_is_named() -> None:
 
 
 def test_what_is_missing_is_told_with_its_name_and_how_to_get_it() -> None:
-    """In the audit's title; the page never asks its reader whether the run passes."""
+    """The page never asks its reader whether the run passes."""
     free = gap("no model; name one with --rm-baseline NAME", Verdict.NA, audit="model_agreement")
     told = box(PASSES, free, gap("no data", audit="elo", title="People"))
 
-    assert told.means == "Do not release yet: one required check has no data (People)"
+    assert told.advice == "Do not release yet: one required check has no data (elo)"
     assert [(each.why, each.how, each.titles, each.asked) for each in told.required] == [
         ("no model", "name one with --rm-baseline NAME", ["Model agreement"], False),
         ("no data", "", ["People"], True),

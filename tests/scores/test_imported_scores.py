@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from rmaudit.config.model_registry import ModelSpec, load_registry
+from rmaudit.config.model_registry import ModelSpec, known_models, load_registry, resolve
 from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.recorded_model import TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
@@ -226,6 +226,19 @@ def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items
     for asked in ({"protocol": "exact"}, {"sample": 2}):
         with pytest.raises(SpecError, match=r"^Q: recorded .*'paper' only"):
             sweep(MODEL, "greatest", cache=store, **asked)  # type: ignore[arg-type]
+
+
+def test_a_published_model_is_swept_by_its_name(store: Store, tmp_path: Path) -> None:
+    """No weights are asked for; of a model that is loaded nothing else can be had."""
+    (spec,) = resolve(known_models(), "N-Lla-8B")
+    path = put(tmp_path / "nicolinho--QRM-Llama3.1-8B.csv", TABLE)
+    imported_scores.import_table(path, [Recorded(spec)], store)
+
+    found = sweep("N-Lla-8B", "best", cache=store, recorded=True)
+
+    assert (found.model, found.score_of(" b")) == ("N-Lla-8B", 4)
+    with pytest.raises(SpecError, match="recorded=True is for the name of a model"):
+        sweep(MODEL, "best", cache=store, recorded=True)
 
 
 # The ten

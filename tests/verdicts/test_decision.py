@@ -156,6 +156,19 @@ def test_a_pass_that_a_null_control_has_too_shows_nothing(
     assert bool(made.judgement.reason) is (expected is INCONCLUSIVE)
 
 
+def test_a_better_value_never_blocks_where_a_worse_one_is_left_open() -> None:
+    """A null control makes a pass of a gate open, which may stay so; one of the core must pass."""
+    control = {"long": Control(PASS, True, 0.4, 0.3, 0.5)}
+
+    def judged(low: float, severity: Severity) -> tuple[Result, bool]:
+        stated = claim(severity=severity)
+        made = measured(stated, estimated(low, low + 0.2), Policy(), TODAY, controls=control)
+        return made.result, made.blocks
+
+    assert judged(0.1, GATE) == judged(-0.1, GATE) == (Result.OPEN, False)
+    assert judged(0.1, CORE) == judged(-0.1, CORE) == (Result.OPEN, True)
+
+
 def test_a_null_control_is_held_against_the_bound_in_force() -> None:
     """A bound that models.yaml loosens lets it through, and back where it is as declared."""
     controls = {"long": Control(PASS, True, -0.1, -0.2, 0.15)}

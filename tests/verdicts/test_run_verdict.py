@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -64,19 +65,47 @@ def test_a_run_with_an_accepted_failure_is_accepted_and_does_not_pass() -> None:
     accepted = found(-0.3, -0.1, policy)
 
     assert of_run([accepted, PASSES]).outcome is Outcome.ACCEPTED
-    assert str(of_run([accepted, PASSES])) == "ACCEPTED, 1 failure"
-    assert str(of_run([accepted, but(accepted, prompt="worst")])) == "ACCEPTED, 1 failure"
-    assert str(of_run([accepted, but(accepted, audit="a")])) == "ACCEPTED, 2 failures"
+    assert str(of_run([accepted, PASSES])) == "ACCEPTED (1 fail)"
+    assert str(of_run([accepted, but(accepted, prompt="worst")])) == "ACCEPTED (1 fail)"
+    assert str(of_run([accepted, but(accepted, audit="a")])) == "ACCEPTED (2 fail)"
+    left = but(but(accepted, audit="b"), verdict=Verdict.INCONCLUSIVE)
+    assert str(of_run([accepted, left])) == "ACCEPTED (1 fail, 1 open)"
     assert [each for each in Outcome if each.releases] == [Outcome.ACCEPTED, Outcome.PASSES]
     assert str(of_run([accepted, FAILS])) == "FAILS: 1 fail blocks"
 
 
+@pytest.mark.parametrize(
+    ("rules", "measured", "loose"),
+    [
+        (Rules(severity={"skew": Severity.INFO}), (-0.3, -0.1), True),
+        (Rules(severity={"skew": Severity.GATE}), (-0.1, 0.3), True),
+        (Rules(bounds={"skew": (-1, math.inf)}), (-0.3, -0.1), True),
+        (Rules(bounds={"skew": (-1, math.inf)}), (-0.1, 0.3), True),
+        (Rules(severity={"skew": Severity.INFO}), (0.1, 0.3), False),
+        (Rules(bounds={"skew": (-1, math.inf)}), (0.1, 0.3), False),
+        (Rules(bounds={"skew": (0.5, math.inf)}), (0.1, 0.3), False),
+    ],
+)
+def test_what_would_block_as_declared_is_named(
+    rules: Rules, measured: tuple[float, float], *, loose: bool
+) -> None:
+    """Where models.yaml lowers its severity or loosens its bound: that is no pass as any other."""
+    verdict = of_run([found(*measured, Policy(everywhere=rules)), but(PASSES, audit="a")])
+
+    assert verdict.why.endswith("relaxes 1 gate that would block: skew") is loose
+    assert ("relaxes" in verdict.why) is loose
+
+
 def test_gates_with_one_reason_are_told_together() -> None:
-    """A missing file is one gap, however many audits need it."""
+    """A missing file is one gap, however many audits need it; of many gates three are named."""
     verdict = of_run([PASSES, SKIPPED, SKIPPED, but(SKIPPED, audit="framing")])
 
     assert verdict.why.count("no data") == 1
     assert verdict.why.startswith("elo, framing were not measured")
+    many = of_run([PASSES, *(but(SKIPPED, audit=name) for name in "abcde")])
+    assert many.why.startswith("a, b, c and 2 more gates were not measured")
+    broken = [gap("it broke", Verdict.ERROR, audit=f"i{s}", severity=s) for s in Severity]
+    assert of_run(broken).why.startswith("2 not run, 1 informational not run block")
 
 
 def test_what_was_looked_at_is_counted_over_gates() -> None:

@@ -85,10 +85,12 @@ def dumbbells(panel: Dumbbells, of: str) -> str:
     x, right = svg.Axis(*panel.domain, 0, _SHORT_PLOT), _SHORT_PLOT + _NUMBERS
     marks = list(_names_and_zero(panel.rows, x, zero=True, top=svg.LINE))
     marks.append(svg.text(right, 4, as_label(panel.numbers), anchor="end"))
+    numbers = []
     for y, row in _placed(panel.rows, svg.LINE):
         marks += _pair(x.at(row.first), x.at(row.second), y)
         ends = f"{_signed(row.value)} [{_signed(row.low)}, {_signed(row.high)}]"
-        marks.append(svg.text(right, y + 4, ends, anchor="end", kind="number"))
+        numbers.append(svg.text(right, y + 4, ends))
+    marks.append(f'<g class="number" text-anchor="end">{"".join(numbers)}</g>')
     said = [
         f"{quoted_term(row.name)} {_signed(row.value)} ({_signed(row.low)} to {_signed(row.high)})"
         for row in panel.rows
@@ -118,8 +120,8 @@ def _names_and_zero(
     """Yield each row's name left of the plot and, if `zero`, a dashed line at 0."""
     if zero and x.holds(0.0):
         yield svg.line(x.at(0.0), top, x.at(0.0), top + _STEP * len(rows), "faint dashed")
-    for y, row in _placed(rows, top):
-        yield term_text(-8, y + 4, row.name, room=_NAMES - 8, anchor="end")
+    names = (term_text(-8, y + 4, row.name, room=_NAMES - 8) for y, row in _placed(rows, top))
+    yield f'<g text-anchor="end">{"".join(names)}</g>'
 
 
 def _with_axis(  # noqa: PLR0913  (keyword-only after the subjects)

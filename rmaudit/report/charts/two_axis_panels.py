@@ -35,7 +35,7 @@ def boxes(panel: Boxes, of: str) -> str:
     marks = [beside, beneath]
     for each in bins:
         low, high, middle = x.at(each.low), x.at(each.high), y.at(each.median)
-        marks.append(svg.box(low, y.at(each.q25), high, y.at(each.q75), 0.25))
+        marks.append(svg.boxes([(low, y.at(each.q25), high, y.at(each.q75))], 0.25))
         marks.append(svg.line(low, middle, high, middle, "blue bar"))
     if y.holds(0.0):
         marks.append(svg.line(0, y.at(0.0), x.end, y.at(0.0), "ink dashed"))
@@ -53,15 +53,16 @@ def count_field(panel: CountField, of: str) -> str:
     beside, left = svg.axis_left(y, as_label(panel.y_axis))
     x = svg.Axis(panel.x[0], panel.x[-1], 0, _FIELD)
     beneath, height = svg.axis_below(x, _FIELD, as_label(panel.x_axis))
-    cells = (
-        # The root of the share: a linear scale shows the peak and nothing else.
-        svg.box(*corner, x.at(panel.x[i + 1]), y.at(panel.y[j + 1]), shaded((count / most) ** 0.5))
-        for i, row in enumerate(panel.counts)
-        for j, count in enumerate(row)
-        if count
-        for corner in [(x.at(panel.x[i]), y.at(panel.y[j]))]
-    )
-    marks = ['<g shape-rendering="crispEdges">', *cells, "</g>", beside, beneath]
+    right, up = list(map(x.at, panel.x)), list(map(y.at, panel.y))
+    cells: dict[float, list[tuple[float, float, float, float]]] = {}
+    for i, row in enumerate(panel.counts):
+        for j, count in enumerate(row):
+            if count:
+                # The root of the share: a linear scale shows the peak and nothing else.
+                alike = cells.setdefault(round(shaded((count / most) ** 0.5), 2), [])
+                alike.append((right[i], up[j], right[i + 1], up[j + 1]))
+    shades = (svg.boxes(corners, opacity) for opacity, corners in cells.items())
+    marks = ['<g shape-rendering="crispEdges">', *shades, "</g>", beside, beneath]
     if panel.diagonal:
         marks.append(svg.line(0, _FIELD, _FIELD, 0, "ink dashed"))
     named = panel.named or ()
@@ -83,7 +84,7 @@ def matrix(panel: Matrix, of: str) -> str:
             if value is None:
                 continue
             x, y = wide * j, tall * i
-            marks.append(svg.box(x + 1, y + 1, x + wide - 1, y + tall - 1, shaded(value)))
+            marks.append(svg.boxes([(x + 1, y + 1, x + wide - 1, y + tall - 1)], shaded(value)))
             at = x + wide / 2, y + tall / 2 + 4
             marks.append(svg.text(*at, _short(value), anchor="middle", kind="number"))
             if j < i or not half:

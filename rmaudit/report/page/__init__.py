@@ -5,6 +5,8 @@ All that a template prints is escaped, and what would not show is spelled out (`
 
 from __future__ import annotations
 
+import base64
+import zlib
 from functools import cache
 from pathlib import Path
 
@@ -67,6 +69,7 @@ def _environment() -> jinja2.Environment:
         "measured": finding_words.measured_in_words,
         "must": number_format.bound_in_words,
         "number": number_format.number,
+        "packed": lambda html: base64.b64encode(zlib.compress(html.encode(), 9)).decode(),
         "overrides": overrides,
         "parted": breakable,
         "mark": lambda finding: MARKS[sign_of(finding)],

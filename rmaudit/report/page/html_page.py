@@ -28,7 +28,6 @@ from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import line, visible
 from rmaudit.report.summary import Summary, summarize
-from rmaudit.verdicts.estimates_and_bounds import Effect
 from rmaudit.verdicts.findings import AnyFinding, Figure
 from rmaudit.verdicts.run_verdict import SMALL_PRINT, Outcome
 
@@ -64,7 +63,9 @@ def render(results: Results) -> str:
     used = {*_RESERVED_IDS}
     anchors = anchors_of(every, used, several=len(names) > 1)
     models = [_model(model, run.of(model.name), used) for model in results.models]
-    asked = {each.family: each for model in models for each in model["questions"]}
+    every_question = (each for model in models for each in model["questions"])
+    asked = {each.family: each for each in every_question if any(r.measured for r in each.gates)}
+    drawn = prompts_to_draw(each.prompt for each in results.comparison)[:1]
     script, explored = template("page.js"), token_explorer.explorer(results)
     simulated = any(own for model in models for own in model["simulators"].values())
     scripts = [script]
@@ -81,13 +82,14 @@ def render(results: Results) -> str:
         explorer=explored,
         simulator=SIMULATOR if simulated else "",
         summary=run,
-        blocking=run.failures(Effect.BLOCKS),
+        blocking=run.failures,
         against=blessed_comparisons(results),
         anchors=anchors,
         scales=scales(results.findings),
         measured=any(each.estimate for each in every),
         names=names,
         asked=[*asked.values()],
+        alike=next((each for each in results.comparison if each.prompt in drawn), None),
         tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
         models=models,
         compared=charts.between(results.models, results.findings, results.comparison),

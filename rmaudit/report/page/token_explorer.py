@@ -40,10 +40,9 @@ PAGE = 12_000_000  # bytes of a page at most
 _OTHER_PARTS = 3_000_000  # of these, what is not the explorer's
 _VOCABULARY_SHARE = 0.6  # of its own, what vocabularies may take
 _ENDS = 500  # best and worst tokens of a sweep that are exact in any case
-# In sd of the sweep, fine to coarse. The finest has fewer than 2**16 levels in any sweep: of n
-# scores, 500 and 500 of which lie further out, none lies further from another than (n / 250)**0.5
-# sd, which is 92 sd of the most tokens that the script can sort (2**21).
-_STEPS = tuple(2 ** (-k / 2) for k in range(18, 3, -1))
+_DIGITS = 200  # decimals are so many that a sweep's sd has from 200 to 2,000 steps
+# In sd of the sweep, fine to coarse; None: a whole number of decimals.
+_STEPS = (None, *(2 ** (-k / 2) for k in range(14, 3, -1)))
 _LEXICONS = {"labmt": "labMT", "afinn": "AFINN", "vader": "VADER", "bing": "Bing Liu's lists"}
 _IDENTITY = 6  # the bit of terms that name people; the next is that of whole words
 _SLACK = 1.03  # what zlib adds to the entropy of a plane
@@ -54,8 +53,8 @@ def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
 
     Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/page.js.
 
-    Scores are exact if they fit into `room` bytes, or else as fine as fit (the page says how fine).
-    Models whose vocabularies do not fit are left out, and named.
+    Scores have the decimals that are shown if these fit into `room` bytes, or else are as fine as
+    fit (the page says how fine). Models whose vocabularies do not fit are left out, and named.
 
     Raises:
         ResultsError: scores or a vocabulary are damaged.
@@ -94,7 +93,7 @@ def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
         index=index,
         islands=list(map(Markup, islands)),  # base64: there is nothing to escape or to spell out
         left_out=list(map(line, left_out)),
-        within=step / 2 if step else 0,
+        within=step / 2 if step else None,
         ends=_ENDS,
         script=SCRIPT,
     )
@@ -173,20 +172,26 @@ def _append_columns(pressed: Mapping[str, str], islands: list[str]) -> dict[str,
 
 
 def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
-    """Append a sweep's scores (exact if `step` is None) to `islands`; return where they are."""
-    about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
-    if step is None:
-        return about | _append_columns({"exact": _packed_scores(sweep).data}, islands)
+    """Append a sweep's scores, rounded to steps, to `islands`; return where they are."""
     scores = packed_scores.scores_of(sweep, _packed_scores(sweep).n)
     coarse = _coarse(scores, _best_first(scores), step)
     pressed = {
-        "coarse": packed_scores.press(coarse.levels),
+        "levels": packed_scores.press(coarse.levels),
         "rows": packed_scores.press(coarse.rows),
         "ends": packed_scores.press(coarse.ends),
     }
-    numbers = {"low": coarse.low, "high": coarse.high, "step": coarse.step}
-    width = {"wide": coarse.levels.itemsize > 1, "missing": coarse.missing}
-    return about | numbers | width | _append_columns(pressed, islands)
+    return {
+        "prompt": line(sweep.prompt),
+        "asked": line(sweep.prompt_text),
+        "mean": sweep.mean,
+        "sd": sweep.sd,
+        "first": coarse.first,
+        "step": coarse.step,
+        "decimals": None if step else max(0, -round(math.log10(coarse.step))),
+        "low": coarse.low,
+        "high": coarse.high,
+        **_append_columns(pressed, islands),
+    }
 
 
 def _packed_scores(sweep: SweepSummary) -> Packed:
@@ -196,17 +201,15 @@ def _packed_scores(sweep: SweepSummary) -> Packed:
 
 
 def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
-    """Return the finest rounding step, in sd, that fits `room` bytes; None if exact scores fit.
+    """Return the finest rounding step, in sd, that fits `room` bytes; None if decimals fit.
 
     Raises:
         ResultsError: scores are damaged.
     """
-    if sum(len(_packed_scores(sweep).data) for sweep in sweeps) <= room:
-        return None
     every = [packed_scores.scores_of(sweep, _packed_scores(sweep).n) for sweep in sweeps]
     ordered = [(scores, _best_first(scores)) for scores in every]
 
-    def room_left(step: float) -> int:
+    def room_left(step: float | None) -> int:
         return math.floor(room - sum(_size(_coarse(*each, step)) for each in ordered))
 
     at = bisect.bisect_left(_STEPS, 0, key=room_left)
@@ -221,28 +224,28 @@ def _best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _Coarse:
-    """Scores rounded to whole steps above `low`; the best and worst `rows` keep exact scores."""
+    """Scores rounded to whole steps; the best and worst `rows` keep exact scores."""
 
-    levels: NDArray[Any]  # uint8 or uint16, shape (n,)
-    missing: int  # the level of an unscored token
-    low: float
-    high: float  # above no level counts: the best stay the best
+    levels: NDArray[np.uint32]  # shape (n,): 0 of an unscored token, 1 of `first` steps
+    first: float
     step: float
+    low: float  # beyond these two no level counts: the best stay the best
+    high: float
     rows: NDArray[np.uint32]
     ends: NDArray[np.float32]
 
 
-def _coarse(scores: NDArray[np.float32], order: NDArray[np.int64], step: float) -> _Coarse:
+def _coarse(scores: NDArray[np.float32], order: NDArray[np.int64], step: float | None) -> _Coarse:
     middle = order[_ENDS:-_ENDS]  # none of few
     ends = np.sort(np.concatenate([order[:_ENDS], order[_ENDS:][-_ENDS:]]))
     between = scores[middle].astype(float)
     low, high = (float(between.min()), float(between.max())) if len(between) else (0.0, 0.0)
-    width = step * float(scores[order].astype(float).std()) or 1.0
-    missing = int(np.rint((high - low) / width)) + 1
-    levels = np.full(len(scores), missing, dtype=np.uint8 if missing < 2**8 else np.uint16)
-    levels[middle] = np.rint((between - low) / width)
-    levels[ends] = 0  # told apart by `rows`
-    return _Coarse(levels, missing, low, high, width, ends.astype("<u4"), scores[ends])
+    sd = float(scores[order].astype(float).std()) or 1.0
+    width = step * sd if step else 10.0 ** math.floor(math.log10(sd / _DIGITS))
+    first = float(np.rint(low / width))
+    levels = np.zeros(len(scores), dtype="<u4")
+    levels[middle] = np.rint(between / width) - first + 1
+    return _Coarse(levels, first, width, low, high, ends.astype("<u4"), scores[ends])
 
 
 def _size(coarse: _Coarse) -> float:

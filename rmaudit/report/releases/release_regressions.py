@@ -88,8 +88,7 @@ def with_blessed(results: Results, blessings: Mapping[str, Blessing]) -> Results
         if model.name in blessings
     )
     lost = tuple(
-        f"{of.model}: nothing could be compared with the blessed release of {of.created[:10]}: "
-        f"{'; '.join(of.apart)}"
+        f"{of.model}: nothing could be compared with the blessed release of {of.created[:10]}"
         for of in blessed
         if not of.findings
     )
@@ -234,7 +233,7 @@ def _why_not_comparable(results: Results, unit: str, digest: str, new: Finding |
     if new.estimate.unit != unit:
         return f"measured in {unit} then"
     same = question_digest(results, new) == digest
-    return "" if same else "other prompts, words or wanted kinds than then"
+    return "" if same else "other prompts, words, sample or wanted kinds than then"
 
 
 def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:

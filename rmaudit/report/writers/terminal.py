@@ -15,7 +15,7 @@ from rmaudit.report.number_format import interval, value
 from rmaudit.report.safe_text import addressed, line, log
 from rmaudit.report.summary import MARKS, Row, Summary, summarize_findings
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result
-from rmaudit.verdicts.findings import Figure, Finding
+from rmaudit.verdicts.findings import Figure, Finding, in_words
 from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 from rmaudit.verdicts.verdict_wording import (
     excuse,
@@ -34,6 +34,7 @@ _SIGNS = {
     Outcome.PASSES: "pass",
 }
 _INDENT = "    "
+_FEW = 3  # passes that have a line each, with their values
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,26 +117,26 @@ def _colour(run: Summary) -> str:
 def _audits(rows: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """Yield lines on gates: blocking ones with explanations, other non-passes, then passes.
 
-    Of a run without gates the informational audits are the results.
+    Of a run without gates the informational audits are the results. Many passes are only named.
     """
     gates = [row for row in rows if row.gate]
     shown = [row for row in gates or rows if row.worst.estimate]
-    for row in sorted(shown, key=lambda row: gates == [] or not row.blocking):
-        worst, values = row.worst, values_and_bound(row.findings, row.worst)
-        if not gates:
-            said = f"{worst.result}: {values}; it is informational"
-            yield from screen.told(row.audit, said, mark=row.sign)
-        elif row.blocking:
-            yield from _blocking(row, values, screen)
-        elif worst.effect is Effect.ACCEPTED:
-            yield from screen.told(row.audit, values, mark=row.sign)
-            yield from _accepted(worst, screen)
-        elif worst.result is Result.OPEN:
-            yield from screen.told(row.audit, f"open: {values}", mark=row.sign)
-        elif worst.result is not Result.PASS:
-            yield from screen.told(row.audit, f"{values}; it does not block here", mark=row.sign)
-    if certain := [row.audit for row in gates if _passes(row) and not row.doubt]:
-        yield from screen.told(", ".join(certain), mark="pass")
+    certain = [row for row in gates if _passes(row) and not row.doubt]
+    told = [row for row in shown if not gates or not _passes(row)]
+    told.sort(key=lambda row: gates == [] or not row.blocking)
+    for row in [*told, *(certain if len(certain) <= _FEW else [])]:
+        result = str(row.worst.result)
+        if row.blocking and row.blocking != row.findings:  # other prompts do not block
+            result += f" under {', '.join(f.prompt for f in row.blocking)}"
+        said = in_words(result, row.worst.effect)
+        values = values_and_bound(row.findings, row.worst)
+        yield from screen.told(row.audit, f"{said}: {values}", mark=row.sign)
+        if row.blocking:
+            yield from _blocking(row, screen)
+        elif row.worst.effect is Effect.ACCEPTED:
+            yield from _accepted(row.worst, screen)
+    if len(certain) > _FEW:
+        yield from screen.told(", ".join(row.audit for row in certain), mark="pass")
 
 
 def _passes(row: Row) -> bool:
@@ -157,23 +158,18 @@ def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
     if waiver is None:
         said = f"accepted: {excuse(finding)}"
     else:
-        yield from screen.told(waiver.terms.signed(finding.bound.unit), indent=_INDENT)
+        n, signed = waiver.days_left, waiver.terms.signed(finding.bound.unit)
+        left = f"; {n} day{'s' * (n != 1)} left" if waiver.state == "expiring" else ""
+        yield from screen.told(f"{signed}{left}", indent=_INDENT)
         said = waiver.terms.reason
     yield from screen.told(_short(said, screen), indent=_INDENT)
 
 
-def _blocking(row: Row, values: str, screen: Screen) -> Iterator[Line]:
-    """Yield lines on a blocking audit: values, bound, meaning, where to read on, how to repeat it.
-
-    The blocking prompts are named if other prompts of the audit do not block.
-    """
-    worst, some = row.worst, row.blocking
-    which = f" (blocks: {', '.join(f.prompt for f in some)})" if some != row.findings else ""
-    yield from screen.told(row.audit, f"{values}{which}", mark=row.sign)
-    if worst.result is not Result.PASS:
-        how = "not established" if worst.result is Result.OPEN else "does not hold"
-        yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
-    for reason in dict.fromkeys(each for finding in some for each in reasons(finding)):
+def _blocking(row: Row, screen: Screen) -> Iterator[Line]:
+    """Yield lines on an audit that blocks: its claim, reasons, page, and how to repeat it."""
+    worst = row.worst
+    yield from screen.told(f"{row.title}: {worst.claim.text}", indent=_INDENT)
+    for reason in dict.fromkeys(each for finding in row.blocking for each in reasons(finding)):
         yield from screen.told(addressed(reason), indent=_INDENT)
     if place := screen.read_on(row.audit):
         yield from screen.told(f"read on: {place}", indent=_INDENT)
@@ -206,15 +202,20 @@ def _unmeasured(of: Missing, screen: Screen) -> Iterator[Line]:
 
 
 def _remarks(run: Summary) -> Iterator[str]:
-    """Yield remarks: informational audits, null controls, waivers, overrides, figures."""
+    """Yield remarks: informational audits, null controls, waivers, overrides, figures.
+
+    A waiver that ends soon stands beside its audit, where audits have lines.
+    """
     if informs := [r for r in run.rows if not r.gate and (r.worst.estimate or not_asked(r.worst))]:
         yield _informs(informs)
     if "pass" in run.nulls or "not tried" in run.nulls:
         yield run.nulls
+    told = [row.worst for row in run.rows if len(run.models) == 1]
     yield from dict.fromkeys(
         f"waiver of {finding.name}: {waiver.says}"
         for finding in run.findings
-        if (waiver := finding.judgement.waiver) and waiver.state in ("expiring", "unneeded")
+        if (waiver := finding.judgement.waiver)
+        and (waiver.state == "unneeded" or (waiver.state == "expiring" and finding not in told))
     )
     if changed := dict.fromkeys(by for finding in run.findings for _, by, _ in overrides(finding)):
         yield f"not as declared: {', '.join(changed)}"

@@ -36,7 +36,8 @@ class Drawn:
 
     def __init__(self, svg: str) -> None:
         self.root = ET.fromstring(svg)  # noqa: S314  (our own)
-        self.axes = {each for axis in self.root.iterfind(".//g[@class]") for each in axis}
+        axes = (axis for name in "xy" for axis in self.root.iterfind(f".//g[@class='{name}']"))
+        self.axes = {each for axis in axes for each in axis}
         self.x, self.y = self._values("x", "x1"), self._values("y", "y1")
 
     def _values(self, axis: str, place: str) -> Callable[[float], float]:
@@ -71,10 +72,15 @@ class Drawn:
 
     def boxes(self) -> list[tuple[float, float, float, float, float]]:
         """Rectangles: their left, right, lower and upper ends, and their opacity."""
-        found = self._of("rect", "", "x", "y", "width", "height", "opacity")
+        found = [
+            (float(each.attrib["fill-opacity"]), *map(float, re.findall(r"-?[\d.]+", one)))
+            for each in self.root.iter("path")
+            if each.get("class") == "blue area"
+            for one in each.attrib["d"].split("z")[:-1]
+        ]
         return [
-            (self.x(x), self.x(x + wide), self.y(y + tall), self.y(y), share)
-            for x, y, wide, tall, share in found
+            (*map(self.x, sorted((x, x + wide))), *map(self.y, sorted((y + tall, y))[::-1]), share)
+            for share, x, y, wide, tall, _ in found
         ]
 
     def texts(self) -> list[str]:

@@ -22,15 +22,16 @@ from rmaudit.report.five_questions import OTHER
 from rmaudit.report.page import masked_text
 from rmaudit.report.page.glossary import tooltip_id
 from rmaudit.report.page.html_page import anchors_of, render, simulator
+from rmaudit.report.results_document import Comparison
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Figure
 from tests.findings import but, claim, estimated, found, waived
-from tests.report.conftest import HOSTILE, Reader, as_json, mutated, of, places, typed
+from tests.report.conftest import HOSTILE, Reader, as_json, mutated, of, places, typed, unpacked
 
 
 def read(results: dict[str, Any]) -> Reader:
     """The page of `results`, parsed."""
-    return Reader(render(typed(results)))
+    return Reader(unpacked(render(typed(results))))
 
 
 def test_no_token_is_markup_and_only_our_script_may_run(results: dict[str, Any]) -> None:
@@ -88,7 +89,7 @@ def test_what_is_read_in_which_order(results: dict[str, Any]) -> None:
     page = read(results)
 
     assert "open" not in page.attributes
-    told = ("Content warning", "Not established", OTHER, "To do", "Scorecard", "Best and")
+    told = ("Content warning", "NOT ESTABLISHED", OTHER, "To do", "Scorecard", "Best and")
     text = " ".join(page.text.split("Skip to the verdict")[1].split())
     places = [text.index(each) for each in told]
     assert places == sorted(places)
@@ -207,15 +208,22 @@ def test_policy_is_told(results: dict[str, Any]) -> None:
 
 
 def test_several_models_are_rows_and_audits_columns(results: dict[str, Any]) -> None:
-    """First the questions; in the gates' table a cell has number and lane, and leads to its row."""
+    """At the top a line of numbers each, with tau; then the questions; then gates, with lanes."""
     results["models"].append(results["models"][0] | {"name": "Other", "sweeps": []})
     results["findings"].append(of(results["findings"][1], "Other"))
     del results["findings"][2:5]
-    html = render(typed(results))
+    names = tuple(model["name"] for model in results["models"])
+    alike = Comparison("best", names, 9, ((1.0, -0.25), (-0.25, 1.0)), ((0.0, 0.0), (1.0, 0.0)), ())
+    html = render(replace(typed(results), comparison=(alike,)))
 
-    asked, table = re.findall(r'<table class="models">(.*?)</table>', html, re.DOTALL)
-    assert re.findall(r'<th scope="col"[^>]*>(.*?)</th>', asked) == ["model", "verdict", OTHER]
-    assert asked.count("Not in all: 1 of 1 gate does not pass, which models.yaml accepts.") == 2
+    numbers, asked, table = re.findall(r'<table class="models">(.*?)</table>', html, re.DOTALL)
+    assert html.index(numbers) < html.index("To do")
+    cells = [re.sub("<[^>]*>", " ", row).split() for row in numbers.split("<tr>")[2:]]
+    assert [row[0] for row in cells] == [*names]
+    assert [row[-2:] for row in cells] == [["–", "-0.25"], ["-0.25", "–"]]
+    assert cells[1][-5:-2] == ["gate:", "1", "accepted"]
+    assert re.findall(r'<th scope="col"[^>]*>(.*?)</th>', asked) == ["model", OTHER]
+    assert asked.count("Not in all: 1 of 1 gate is accepted in models.yaml.") == 2
     assert re.findall(r"data-sort[^>]*>(.*?)</th>", table) == ["model", "verdict", "Framing"]
     rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", table, re.DOTALL)
     assert len(rows) == 2
@@ -223,7 +231,7 @@ def test_several_models_are_rows_and_audits_columns(results: dict[str, Any]) -> 
     assert "0.62" in rows[1]
     assert '<svg class="lane"' in rows[1]
     assert 'id="framing--Other"' in html
-    assert html.count("accepted, with 1 known failure") == 6  # in both tables, and on the section
+    assert html.count("accepted (1 fail)") == 6  # in both tables, and on the section
 
 
 NULL = {"verdict": "FAIL", "stops": True, "value": 0.43, "low": 0.41, "high": 0.52}

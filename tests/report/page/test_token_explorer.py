@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.references.offensive_text_masks import masked
+from rmaudit.report import packed_scores
 from rmaudit.report.page import token_explorer
 from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
@@ -26,7 +27,9 @@ from tests.report.runs import RUN
 PROMPTS = ("greatest", "best", "worst")
 
 
-def swept(n: int, *, models: int = 1, seed: int = 0, unscored: int = 0) -> Results:
+def swept(
+    n: int, *, models: int = 1, seed: int = 0, unscored: int = 0, scale: float = 1.0
+) -> Results:
     """Results of models over one vocabulary of `n` ids, of which the first are hostile."""
     rng = np.random.default_rng(seed)
     texts = [*HOSTILE, " fuck", "Love", " love", "LOVE", *(f" word{i}" for i in range(n))][:n]
@@ -34,7 +37,7 @@ def swept(n: int, *, models: int = 1, seed: int = 0, unscored: int = 0) -> Resul
     frame = pd.DataFrame({"token_id": np.arange(n, dtype=np.int32), "token": named, "text": named})
 
     def scores() -> NDArray[np.float32]:
-        drawn = rng.gamma(4.0, size=n).astype(np.float32)
+        drawn = (scale * rng.gamma(4.0, size=n)).astype(np.float32)
         drawn[:unscored] = np.nan
         return drawn
 
@@ -62,41 +65,61 @@ def test_without_scores_there_is_none() -> None:
     assert token_explorer.explorer(collect(RUN, [ModelSpec("a", "a/b")], [], [])) == ""
 
 
-def test_scores_that_fit_are_the_very_same() -> None:
-    """The page's columns are the bytes of results.json, vocabularies once for all models."""
-    results = swept(300, models=2)
+def column_of(page: str, number: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """A column of the first table, and its arrays as the page's script unpacks them."""
+    islands = re.findall(r'id="explorer-[0-9]+">(.*?)</script>', page, re.DOTALL)
+    column = index_of(page)["tables"][0]["columns"][number]
+
+    def array(name: str, dtype: str) -> NDArray[Any]:
+        planes = np.frombuffer(zlib.decompress(base64.b64decode(islands[column[name]])), np.uint8)
+        return np.frombuffer(planes.reshape(4, -1).T.tobytes(), dtype)
+
+    return column, {"levels": array("levels", "<u4")} | {
+        "rows": array("rows", "<u4"),
+        "ends": array("ends", "<f4"),
+    }
+
+
+@pytest.mark.parametrize("scale", [1.0, 3e-7, 4e5])
+def test_scores_are_as_true_as_they_are_shown(scale: float) -> None:
+    """To hundredths of their sd or finer; the best and the worst to the last bit."""
+    results = swept(3000, models=2, scale=scale)
     page = str(token_explorer.explorer(results))
-    for model in results.models:
-        for sweep in model.sweeps:
-            assert sweep.scores is not None
-            assert page.count(sweep.scores.data) == 1
-    assert "Scores are exact." in page
     index = index_of(page)
     assert len(index["vocabularies"]) == 1
     assert [table["vocabulary"] for table in index["tables"]] == [0, 0]
+    for number, sweep in enumerate(results.models[0].sweeps):
+        true = packed_scores.scores_of(sweep, 3000)
+        column, packed = column_of(page, number)
+        assert column["step"] == 10.0 ** round(np.log10(column["step"]))
+        assert column["sd"] / 2000 <= column["step"] <= column["sd"] / 200
+        assert packed["ends"].tolist() == true[packed["rows"]].tolist()
+        assert {*np.argsort(true)[:500], *np.argsort(true)[-500:]} == {*packed["rows"].tolist()}
+        middle = np.flatnonzero(packed["levels"])
+        assert len(middle) == 2000
+        steps = packed["levels"][middle] + column["first"] - 1
+        assert np.abs(steps - true[middle] / column["step"]).max() <= 0.5
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", [300_000, 150_000, 120_000])
+@pytest.mark.parametrize("room", [150_000, 120_000, 110_000])
 def test_a_page_has_the_room_that_it_has(room: int) -> None:
-    """Six sweeps of 6,000 tokens fit into 300 kB as they are; less room, coarser, and said so."""
+    """Six sweeps of 6,000 tokens fit into 150 kB with their decimals; else coarser, and said so."""
     page = str(token_explorer.explorer(swept(6000, models=2), room=room))
     script = len(str(token_explorer.SCRIPT)) + 10_000  # which is not what grows
     assert len(page) < room + script
-    assert ("Scores are exact." in page) is (room == 300_000)
-    assert ("a score marked ≈ is within" in page) is (room < 300_000)
+    assert ("scores are rounded" in page) is (room == 150_000)
+    assert ("a score marked ≈ is within" in page) is (room < 150_000)
 
 
 def test_an_unscored_token_has_no_score_on_a_page_with_less_room() -> None:
-    """Its level is the one that stands for none, and no other token has it."""
+    """Its level is 0, as that of the best and worst, which are listed."""
     page = str(token_explorer.explorer(swept(6000, unscored=40), room=60_000))
-    islands = re.findall(r'id="explorer-[0-9]+">(.*?)</script>', page, re.DOTALL)
-    column = index_of(page)["tables"][0]["columns"][0]
+    column, packed = column_of(page, 0)
 
-    levels = np.frombuffer(zlib.decompress(base64.b64decode(islands[column["coarse"]])), np.uint8)
-
-    assert not column["wide"]
-    assert np.flatnonzero(levels == column["missing"]).tolist() == [*range(40)]
+    assert column["decimals"] is None
+    unset = np.flatnonzero(packed["levels"] == 0).tolist()
+    assert sorted({*unset} - {*packed["rows"].tolist()}) == [*range(40)]
 
 
 @pytest.mark.nightly

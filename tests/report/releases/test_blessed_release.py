@@ -43,7 +43,7 @@ from tests.report.runs import SPEC, record, results
 
 WORDS = np.random.default_rng(7).normal(size=64) / 64  # what each group of words brings
 GATES = 12
-OTHER = "other prompts, words or wanted kinds than then: gate_0[best]"
+OTHER = "other prompts, words, sample or wanted kinds than then: gate_0[best]"
 
 
 def gate(

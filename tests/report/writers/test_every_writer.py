@@ -64,7 +64,7 @@ def test_every_output_says_what_the_run_comes_to(results: dict[str, Any], name: 
     written = writers.own()[name](typed(results))
 
     assert "incomplete" in written.lower()
-    assert "interrupted: 1 of 5 selected audits finished" in written
+    assert "the run did not finish" in written
     assert "only a part" in written
     assert "PASSES" not in written
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -50,19 +51,20 @@ def every() -> list[Finding]:
 GOLDEN = """\
 FAILS  9 gates: 2 pass, 1 fail, 2 open, 1 accepted, 3 not run
 not a whole run: 3 of 41 audits were selected
-✗ mixed  best 0.50, worst -0.50, must be above 0 (blocks: worst)
-    does not hold: It is skewed.
+✗ mixed  fail under worst (blocks): best 0.50, worst -0.50, must be above 0
+    Mixed: It is skewed.
     read on: docs/mixed.md
-○ straddling  0.0004 [-0.0004, 0.0012], must be above 0
-    not established: How common a word is hardly moves its reward, however long
-    it is and whoever says it.
+○ straddling  open (blocks): 0.0004 [-0.0004, 0.0012], must be above 0
+    Straddling: How common a word is hardly moves its reward, however long it is
+    and whoever says it.
     harm is neither shown nor ruled out; a true value of -0.0011 sd or worse
     would have been shown in 80 of 100 cases
     read on: docs/straddling.md
-~ accepted  -0.50 [-0.60, -0.40], must be above 0
+~ accepted  fail (accepted): -0.50 [-0.60, -0.40], must be above 0
     accepted: It was left so on purpose, It was left so on purpose, It was le...
 ○ few  open: 0.00 [-0.10, 0.10], must be above 0
-✓ passing, fine
+✓ passing  pass: best 0.50, worst 0.75, must be above 0
+✓ fine  pass: 0.50 [0.40, 0.60], must be above 0
 – broken (blocks): not run: it broke
 – gapped, lacking: not run; get it with: rmaudit data words
     no list of words
@@ -81,7 +83,7 @@ def test_without_gates_the_informational_audits_are_told() -> None:
     """They are all that was asked for: value, interval and bound, and that none blocks."""
     written = told([finding for finding in every() if finding.severity is INFO])
 
-    assert "✓ inside  pass: 0.50 [0.40, 0.60], must be above 0; it is informational" in written
+    assert "✓ inside  pass (info): 0.50 [0.40, 0.60], must be above 0" in written
     assert [line.split()[:2] for line in written if line[0] in "✗○"] == [
         ["✗", "outside"],
         ["○", "open"],
@@ -95,7 +97,17 @@ def test_it_fits_and_can_be_plain(width: int) -> None:
 
     assert max(map(len, written)) <= width
     assert all(text.isascii() and text == text.rstrip() for text in written)
-    assert [text[0] for text in written if not text.startswith((" ", "F", "3"))] == [*"xo~o+--"]
+    assert [text[0] for text in written if not text.startswith((" ", "F", "3"))] == [*"xo~o++--"]
+
+
+def test_many_passes_are_only_named() -> None:
+    """Up to three have their values: who asks for one with `-k` wants to see it."""
+    few, many = ([found(0.4, 0.6, audit=f"a{i}") for i in range(n)] for n in (3, 4))
+
+    assert [line for line in told(few) if "✓" in line] == [
+        f"✓ a{i}  pass: 0.50 [0.40, 0.60], must be above 0" for i in range(3)
+    ]
+    assert told(many)[-1] == "✓ a0, a1, a2, a3"
 
 
 def test_colours_say_what_the_marks_say() -> None:
@@ -109,7 +121,7 @@ def test_colours_say_what_the_marks_say() -> None:
     assert summary(green, of_run(green))[0].colour == "green"
     assert quiet([gap()], of_run([gap()])).colour == "yellow"
     accepted = [*green, but(found(-0.6, -0.4, audit="accepted"), known="So.", blocks=False)]
-    said = "rmaudit: ACCEPTED, 1 failure: 2 gates: 1 pass, 1 accepted"
+    said = "rmaudit: ACCEPTED (1 fail): 2 gates: 1 pass, 1 accepted"
     assert quiet(accepted, of_run(accepted)).text == said
 
 
@@ -150,7 +162,7 @@ def test_what_is_missing_for_a_release_stands_second() -> None:
     assert told(findings) == [
         "NOT ESTABLISHED  2 gates: 1 pass, 1 not run; 1 not asked for",
         "Do not release yet: one required check has no data (elo).",
-        "✓ skew",
+        "✓ skew  pass: 0.50 [0.40, 0.60], must be above 0",
         "– elo: not run; get it with: rmaudit data elo",
         "    https://data.example.org/… could not be downloaded",
         "– agreement: not asked for: no model to compare with; name one",
@@ -163,7 +175,7 @@ def test_who_accepts_a_failure_stands_in_full() -> None:
 
     head, value, signed, until, reason = told([but(found(-0.6, -0.4), waiver=waiver, blocks=False)])
 
-    assert (head, value[0]) == ("ACCEPTED, 1 failure  1 gate: 1 accepted", "~")
+    assert (head, value[0]) == ("ACCEPTED (1 fail)  1 gate: 1 accepted", "~")
     assert f"{signed} {until.strip()}" == (
         "    accepted by ana@a-company-with-a-long-name.example.org until 2030-06-30, up to -0.5 sd"
     )
@@ -189,28 +201,29 @@ def test_a_pass_of_random_scores_too_says_so(models: int) -> None:
         "toy: " if models > 1 else ""
     ) + "erasure, gcg: pass, but it may mean indifference: random scores pass it too, and "
     assert f"✓ {said}framing_inversion does not pass" in written
-    assert ("✓ frequency" in written) is (models == 1)
+    assert any(line.startswith("✓ frequency ") for line in written) is (models == 1)
 
 
 def test_what_models_yaml_has_to_do_with_it() -> None:
     """A waiver that ends soon or is not needed, a bound that is not the audit's own, `known`."""
-    soon = waived("expiring", "1 sd accepted until 2030-01-20 (me): small; 5 days left")
+    soon = replace(waived("expiring", "accepted until 2030-01-20; 5 days left"), days_left=5)
     unneeded = waived("unneeded", "passes: remove skew from `waivers` (me)")
     findings = [
         but(found(-0.6, -0.4, audit="soon"), waiver=soon, blocks=False),
         but(found(0.4, 0.6, audit="late"), waiver=unneeded, bound_by="models.yaml: bounds: late"),
         but(found(0.4, 0.6, audit="old"), known="It fails.", blocks=True),
-        but(found(-0.6, -0.4, audit="loose"), blocks=False),
     ]
 
     written = "\n".join(told(findings, width=200))
+    several = "\n".join(told([*findings, found(0.4, 0.6, model="other")], width=200))
 
+    assert written.count("days left") == several.count("days left") == 1
+    assert f"waiver of soon[toy-best]: {soon.says}" in several
     for said in (
-        f"waiver of soon[toy-best]: {soon.says}",
+        "    accepted by me until 2030-06-30, up to -0.5 sd; 5 days left\n    It is small.",
         f"waiver of late[toy-best]: {unneeded.says}",
         "not as declared: models.yaml: bounds: late",
-        "✗ old  0.50 [0.40, 0.60], must be above 0\n    passes, though models.yaml expects",
-        "✗ loose  -0.50 [-0.60, -0.40], must be above 0; it does not block here",
+        "✗ old  pass (blocks): 0.50 [0.40, 0.60], must be above 0\n    Old: It is skewed.\n    p",
     ):
         assert said in written
 

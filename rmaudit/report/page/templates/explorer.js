@@ -177,18 +177,20 @@ function filled(at) {
     button.append(element("span", { className: "unseen" }, " spellings; show them"));
     spelt.append(button);
   }
-  for (const { scores, sure, ranks, near, scored } of table.columns) {
+  for (const { scores, sure, ranks, near, scored, decimals } of table.columns) {
     const rank = ranks[row], share = 100 * (1 - (rank - 0.5) / scored), none = Number.isNaN(rank);
-    cell(none ? "–" : `${sure && !sure[row] ? "≈" : ""}${round(scores[row])}`);
-    cell(none ? "–" : `${near[row] ? "≈" : ""}${whole.format(rank)}`);
+    cell(none ? "–" : `${decimals === null && !sure[row] ? "≈" : ""}${round(scores[row], decimals)}`);
+    cell(none ? "–" : near[row] ? `≈${whole.format(Math.round(rank))}` : whole.format(rank));
     cell(none ? "–" : (near[row] ? "≈" : "") + (share > 99.99 ? ">99.99" : share < 0.01 ? "<0.01" : share.toFixed(2)));
   }
-  if (against) cell(Number.isNaN(against.gaps[row]) ? "–" : against.gaps[row].toFixed(2));
+  if (against) cell(Number.isNaN(against.gaps[row]) ? "–" : (against.sure[row] ? "" : "≈") + round(against.gaps[row], 2));
   return tr;
 }
 
-function round(score) {
+// To the decimals that all scores of a sweep have; where they have none, to four digits.
+function round(score, decimals) {
   const size = Math.abs(score);
+  if (decimals !== null) return (Number(score.toFixed(decimals)) + 0).toFixed(decimals); // never -0.00
   return size && (size < 1e-3 || size >= 1e5) ? score.toExponential(2) : score.toPrecision(4);
 }
 

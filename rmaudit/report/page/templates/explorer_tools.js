@@ -28,12 +28,7 @@ function filterInWords() {
 }
 
 // Scores in sd of their sweep, from its mean.
-function standard(scores) {
-  let n = 0, sum = 0, squares = 0;
-  for (const score of scores) if (!Number.isNaN(score)) { n++; sum += score; squares += score * score; }
-  const mean = sum / n, sd = Math.sqrt(Math.max(0, squares / n - mean * mean)) || 1;
-  return Float32Array.from(scores, (score) => (score - mean) / sd);
-}
+const standard = ({ scores, mean, sd }) => Float32Array.from(scores, (score) => (score - mean) / (sd || 1));
 
 // A sweep of this table minus any other sweep: rows of another vocabulary are found by their text.
 async function differ() {
@@ -41,15 +36,16 @@ async function differ() {
   if (first === "" || second === "") { against = null; return; }
   const one = table.columns[Number(first)], [number, place] = second.split(" ").map(Number);
   const other = await ready(number), column = other.columns[place];
-  const [z, y] = [standard(one.scores), standard(column.scores)];
+  const [z, y] = [standard(one), standard(column)];
   let row = (i) => i;
   if (other.vocabulary !== table.vocabulary) {
     const places = new Map(other.vocabulary.texts.map((text, i) => [text, i]));
     row = (i) => places.get(table.vocabulary.texts[i]) ?? -1;
   }
   const gaps = Float32Array.from(z, (value, i) => value - (y[row(i)] ?? NaN));
+  const sure = Uint8Array.from(one.sure, (exact, i) => exact && column.sure[row(i)]);
   const named = other === table ? column.prompt : `${other.model}, ${column.prompt}`;
-  against = { name: `${one.prompt} − ${named}`, gaps, down: ordered(gaps, true), up: ordered(gaps, false) };
+  against = { name: `${one.prompt} − ${named}`, gaps, sure, down: ordered(gaps, true), up: ordered(gaps, false) };
 }
 
 function choices() {
@@ -71,7 +67,9 @@ function csv() {
   for (const row of matches) {
     const text = masks.has(row) && !shown(row) ? `[${masks.get(row)}]` : texts[row];
     const cells = [quoted(text), ids[row], counts[words[row]]];
-    for (const { scores, ranks } of table.columns) cells.push(number(scores[row]), number(ranks[row]));
+    for (const { scores, ranks, decimals } of table.columns) {
+      cells.push(Number.isNaN(scores[row]) ? "" : round(scores[row], decimals), number(ranks[row]));
+    }
     if (against) cells.push(number(against.gaps[row]));
     lines.push(cells.join(","));
   }

@@ -31,23 +31,18 @@ async function unpacked(from) {
 }
 
 async function column(from) {
-  let scores, sure = null;
-  if (from.exact !== undefined) {
-    scores = await numbers(from.exact, Float32Array);
-  } else {
-    const levels = await numbers(from.coarse, from.wide ? Uint16Array : Uint8Array);
-    const rows = await numbers(from.rows, Uint32Array), ends = await numbers(from.ends, Float32Array);
-    scores = Float32Array.from(levels, (level) => level === from.missing ? NaN : Math.min(from.low + level * from.step, from.high));
-    sure = new Uint8Array(levels.length);
-    rows.forEach((row, i) => { scores[row] = ends[i]; sure[row] = 1; });
-  }
+  const levels = await numbers(from.levels, Uint32Array), sure = new Uint8Array(levels.length);
+  const rows = await numbers(from.rows, Uint32Array), ends = await numbers(from.ends, Float32Array);
+  const rounded = (level) => Math.max(from.low, Math.min((from.first + level - 1) * from.step, from.high));
+  const scores = Float32Array.from(levels, (level) => level ? rounded(level) : NaN);
+  rows.forEach((row, i) => { scores[row] = ends[i]; sure[row] = 1; });
   const down = ordered(scores, true), up = ordered(scores, false);
   const ranks = new Float32Array(scores.length).fill(NaN), near = new Uint8Array(scores.length);
   let scored = scores.length;
   while (scored && Number.isNaN(scores[down[scored - 1]])) scored--;
   for (let i = 0, j = 0; i < scored; i = j) {
     while (j < scored && scores[down[j]] === scores[down[i]]) j++;
-    const vague = sure && j - i > 1 && down.subarray(i, j).some((row) => !sure[row]);
+    const vague = j - i > 1 && down.subarray(i, j).some((row) => !sure[row]);
     for (let k = i; k < j; k++) { ranks[down[k]] = (i + 1 + j) / 2; near[down[k]] = vague; }
   }
   return { ...from, scores, sure, ranks, near, down, up, scored };

@@ -33,6 +33,16 @@
   all.addEventListener("click", () => setAll(all.getAttribute("aria-checked") !== "true"));
   all.hidden = false;
 
+  // Tables of what pictures show travel compressed.
+  async function unpack(place) {
+    const raw = Uint8Array.from(atob(place.dataset.packed), (character) => character.charCodeAt(0));
+    const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
+    place.innerHTML = await new Response(stream).text();
+    place.removeAttribute("data-packed");
+    if (page.hasAttribute("data-show-terms")) for (const button of place.querySelectorAll("button.term")) set(button, true);
+  }
+  if (window.DecompressionStream) addEventListener("load", () => document.querySelectorAll("[data-packed]").forEach(unpack));
+
   addEventListener("beforeprint", () => marks().forEach((mark) => label(mark, false)));
   addEventListener("afterprint", () => {
     const shown = page.hasAttribute("data-show-terms");
