@@ -9,6 +9,7 @@ import pytest
 
 from tests.measures.test_wanted_kinds import WINE
 from tests.plugin.conftest import HIGH, Run
+from tests.report.conftest import unpacked
 
 Write = Callable[..., None]
 WAIVER = "{owner: me, reason: It is small., expires: 2999-12-31, accepted: 1.0}"
@@ -150,7 +151,7 @@ def test_a_wanted_kind_does_not_block(run: Run, write: Write, tmp_path: Path) ->
     assert estimate["evidence"]["rows"][-1]["wanted"] == "It judges wine lists."
     assert ["“wime”, which is no kind" in each for each in estimate["caveats"][:2]] == [False, True]
     (page,) = tmp_path.glob("reports/*/index.html")
-    shown = page.read_text(encoding="utf-8")
+    shown = unpacked(page.read_text(encoding="utf-8"))
     assert "changes what these are held to" in shown
     assert "wanted: It judges wine lists." in shown
 
