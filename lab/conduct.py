@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models, scores")
     kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
-    parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
+    parser.add_argument("--states", type=Path, default=kept, help="where states are cached")
     args = parser.parse_args()
     trainings = {name: Path(path) for name, path in (each.split("=", 1) for each in args.trainings)}
     audits = {name: own for name, own in audits_in(AUDITS).items() if name.startswith(PREFIX)}

@@ -174,7 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models")
     kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
-    parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
+    parser.add_argument("--states", type=Path, default=kept, help="where states are cached")
     parser.add_argument("--out", type=Path, help="write all figures there, as JSON")
     args = parser.parse_args()
     study = Ensembles(args.cache, args.states)

@@ -74,7 +74,7 @@ CASES = {
 
 
 class Bench:
-    """R-Smol-135M's states, kept in folders, and the heads on its backbone."""
+    """R-Smol-135M's states, cached in folders, and the heads on its backbone."""
 
     def __init__(self, cache: Path, folder: Path, gates: Sequence[str]) -> None:
         self.model = with_head(load(NAME, cache=cache))
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[*CASES])
     parser.add_argument("--gates", nargs="*", default=GATES, help="the gates that judge")
     parser.add_argument("--pairs", type=int, default=0, help="so many of HH-RLHF's")
-    parser.add_argument("--states", type=Path, required=True, help="where hidden states are kept")
+    parser.add_argument("--states", type=Path, required=True, help="where hidden states are cached")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models")
     asked = parser.parse_args()
     bench = Bench(asked.cache, asked.states, asked.gates)
@@ -135,8 +135,8 @@ def main() -> None:
     for name in asked.only:
         found[name] = _tried(bench, name, given)
         OUT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        told = {key: value for key, value in found[name].items() if key != "held_out"}
-        print(name, json.dumps(told), flush=True)
+        shown = {key: value for key, value in found[name].items() if key != "held_out"}
+        print(name, json.dumps(shown), flush=True)
     print(*_table(found), sep="\n")
 
 

@@ -155,7 +155,7 @@ def precision(
 
 
 class Bench:
-    """R-Smol-135M's backbone, whose states are kept in a folder, and the gates' contrasts."""
+    """R-Smol-135M's backbone, whose states are cached in a folder, and the gates' contrasts."""
 
     def __init__(self, cache: Path, folder: Path) -> None:
         self.model = with_head(load(NAME, cache=cache))
@@ -219,7 +219,7 @@ def _fitted(differences: Floats) -> NDArray[np.float32]:
 def main() -> None:
     """Draw the files, trace the flaws, write what was found, and print the table."""
     parser = arguments(__doc__)
-    parser.add_argument("--states", type=Path, required=True, help="where hidden states are kept")
+    parser.add_argument("--states", type=Path, required=True, help="where hidden states are cached")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=3_000)

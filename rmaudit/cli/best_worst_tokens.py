@@ -68,7 +68,7 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
     """Show the optimal and pessimal tokens of a model: those with the highest and lowest rewards.
 
     For each prompt there are also the moments of all rewards, as in Table 3 of Christian et al.
-    2025. Sweeps are read from the cache, or scored and kept there.
+    2025. Sweeps are read from the cache, or scored and cached there.
 
     Slurs, swear words and sexual words on rmaudit's lists are masked; --json has every token as it
     is.

@@ -74,7 +74,7 @@ def combine(  # noqa: PLR0913  (keyword-only after the models)
     KL divergences by each, exactly (`after_training`); nothing is trained.
     A flaw that all models share stays in every combination.
 
-    Sweeps are read from the cache, or scored and kept there.
+    Sweeps are read from the cache, or scored and cached there.
     """
     if not isfinite(k):
         fail(f"--k {k}: write a number from 0, such as 1")

@@ -58,7 +58,7 @@ def why(  # noqa: PLR0913  (keyword-only after the model)
     beside its prediction. This covers the head only: the backbone is taken as given. It names the
     pairs that taught the head this, which need not be wrong ones.
 
-    States are computed once, and kept in the cache.
+    States are computed once and cached.
     """
     if out is not None and out.suffix != _ENDING:
         fail(f"--out {out}: it is a Parquet file; let its name end in {_ENDING}")

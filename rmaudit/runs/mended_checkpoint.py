@@ -71,11 +71,11 @@ def write(model: RewardModel, checked: Checked, found: Mended, pairs: Pairs, to:
     _write(to / FILE, {"models": entries})
     readme = to / _README
     card = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-    told = (
+    done = (
         f"{said} {MENDED} says what this changed, and what it cost. Only the head is another: the "
         f"backbone is as it was."
     )
-    readme.write_text(f"{card}\n\n## Mended by rmaudit\n\n{told}\n", encoding="utf-8")
+    readme.write_text(f"{card}\n\n## Mended by rmaudit\n\n{done}\n", encoding="utf-8")
 
 
 def names_in(folder: Path) -> tuple[str, str]:

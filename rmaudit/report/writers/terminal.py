@@ -122,9 +122,9 @@ def _audits(rows: Sequence[Row], screen: Screen) -> Iterator[Line]:
     gates = [row for row in rows if row.gate]
     shown = [row for row in gates or rows if row.worst.estimate]
     certain = [row for row in gates if _passes(row) and not row.doubt]
-    told = [row for row in shown if not gates or not _passes(row)]
-    told.sort(key=lambda row: gates == [] or not row.blocking)
-    for row in [*told, *(certain if len(certain) <= _FEW else [])]:
+    first = [row for row in shown if not gates or not _passes(row)]
+    first.sort(key=lambda row: gates == [] or not row.blocking)
+    for row in [*first, *(certain if len(certain) <= _FEW else [])]:
         result = str(row.worst.result)
         if row.blocking and row.blocking != row.findings:  # other prompts do not block
             result += f" under {', '.join(f.prompt for f in row.blocking)}"
