@@ -76,7 +76,6 @@ def _mended(  # noqa: PLR0913  (the command's options)
     """Mend the head and write the checkpoint; return what was found, and the folder."""
     from rmaudit.checkpoints import head_writing
     from rmaudit.models.head_states import states_of_each, with_linear_head
-    from rmaudit.models.model_factory import load
     from rmaudit.runs import head_mending, mended_checkpoint
     from rmaudit.runs.gate_contrasts import checked_gate
     from rmaudit.scores import pair_files
@@ -86,14 +85,7 @@ def _mended(  # noqa: PLR0913  (the command's options)
     folder = to.expanduser().absolute()
     head_writing.refuse_folder(folder)
     given = pair_files.read(file)
-    opened = load(
-        name,
-        registry=loading.file,
-        cache=loading.folder,
-        device=loading.device,
-        dtype=loading.dtype,
-    )
-    model, head = with_linear_head(opened)
+    model, head = with_linear_head(loading.load(name))
     checked = model.loader.checked
     found = head_mending.mended(
         model,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,16 +62,9 @@ def doctor(  # noqa: PLR0913  (its options)
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """
-    from rmaudit.models.model_factory import load
-
     with ending_on_failure():
-        loaded = load(
-            model,
-            registry=loading.file,
-            cache=loading.folder,
-            device=loading.device,
-            dtype=None if _is_behind_server(model, loading) else loading.dtype,
-        )
+        theirs = _is_behind_server(model, loading)  # who started it decides the dtype
+        loaded = (replace(loading, dtype=None) if theirs else loading).load(model)
         lines, said, fine = (
             _examined(
                 loaded, prompt_from_option(prompt, loading.file), answers, checkpoint, loading

@@ -119,14 +119,11 @@ def _searches(
 
     These are the cache's own and the file `ledger`, if any.
     """
-    from rmaudit.models.model_factory import load
     from rmaudit.search import exploit_strings
     from rmaudit.search.cached_search import search as run
 
     common, cache = asked.settings(), loading.folder
-    model = load(
-        name, registry=loading.file, cache=cache, device=loading.device, dtype=loading.dtype
-    ).with_weights("what a search would find is not recorded")
+    model = loading.load(name).with_weights("what a search would find is not recorded")
     if ledger is not None and ledger.exists():
         exploit_strings.read(ledger)  # refused before a search is made in vain
     for prompt in [prompt_from_option(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:

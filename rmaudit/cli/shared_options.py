@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -33,6 +33,10 @@ from rmaudit.prompts import NAMES, Prompt, prompt_meant
 from rmaudit.report import safe_text
 from rmaudit.runs.option_parsing import Option
 from rmaudit.runs.run_options import OPTIONS, RunOptions
+
+if TYPE_CHECKING:
+    from rmaudit.models.model_interfaces import RewardModel
+    from rmaudit.models.text_scorer import TextScorer
 
 FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md says what is which
 INTERRUPTED = 130  # and after SIGTERM, TERMINATED
@@ -86,6 +90,14 @@ class Loading:
         """Return the --cache folder, for files other than scores; None (default) if it is a URL."""
         found = self.scores
         return found if isinstance(found, Path) else None
+
+    def load(self, name: str) -> RewardModel | TextScorer:
+        """Open a model as these options say. Raises as `rmaudit.load`."""
+        from rmaudit.models.model_factory import load
+
+        return load(
+            name, registry=self.file, cache=self.folder, device=self.device, dtype=self.dtype
+        )
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

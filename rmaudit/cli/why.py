@@ -77,21 +77,13 @@ def _taught(name: str, file: Path, gate: str, loading: Loading) -> Taught:
     import numpy as np
 
     from rmaudit.models.head_states import with_linear_head
-    from rmaudit.models.model_factory import load
     from rmaudit.runs.gate_contrasts import checked_gate
     from rmaudit.runs.pairs_that_taught import taught
     from rmaudit.scores import pair_files
 
     checked_gate(gate)
     given = pair_files.read(file)
-    opened = load(
-        name,
-        registry=loading.file,
-        cache=loading.folder,
-        device=loading.device,
-        dtype=loading.dtype,
-    )
-    model, head = with_linear_head(opened)
+    model, head = with_linear_head(loading.load(name))
     return taught(
         model,
         head,
