@@ -10,6 +10,7 @@ from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.report.releases.release_regressions import with_regressions
 from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line, log
+from rmaudit.report.summary import summarize as run_summary
 from rmaudit.verdicts.decision import decide, decided_again
 from rmaudit.verdicts.estimates_and_bounds import Result, Verdict
 from rmaudit.verdicts.findings import Finding, in_words
@@ -134,8 +135,14 @@ def summarize(old: Results, new: Results, policy: Policy | None) -> ReplaySummar
         ),
         foreign=_foreign(old, policy) if policy else (),
         unmatched=_unmatched(old, policy) if policy else (),
-        verdict=str(new.verdict),
+        verdict=_verdict(new),
     )
+
+
+def _verdict(results: Results) -> str:
+    """Return the verdict and its reasons; of published scores that nothing is decided by them."""
+    run = run_summary(results)
+    return f"{run.verdict.headline}: {run.advice}" if run.recorded else str(run.verdict)
 
 
 def _words(finding: Finding) -> ResultWords:

@@ -8,6 +8,7 @@ from datetime import date
 
 import pytest
 
+from rmaudit.models.recorded_model import CAVEAT
 from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.report.replay import ReplaySummary, lines, outcome, replay, summarize
 from rmaudit.report.results_document import OWN_LISTS, Results
@@ -212,3 +213,16 @@ def test_a_replay_knows_what_was_scored() -> None:
         old = results([PASSING], run=run)
         assert old.run.others == (OWN_LISTS in run.environment)
         assert str(replay(old, known, TODAY).verdict.outcome) == expected
+
+
+def test_of_published_scores_the_verdict_is_one_sentence() -> None:
+    """Without the many reasons for which they are too few, and without commands."""
+    recorded = but(PASSING, estimate=dc_replace(ESTIMATE, caveats=(CAVEAT,)))
+    lost = but(UNMEASURED, audit="lost", reason="toy: too few; get it with: pytest audits")
+
+    said = decided(Policy(), recorded, lost)
+
+    assert said.verdict == (
+        "NOT ESTABLISHED: These are published scores of others' models, which say nothing about a "
+        "release"
+    )
