@@ -68,7 +68,8 @@ class SentencesEvidence(Evidence):
             return ""
         row = max(self.rows, key=lambda each: each.shift)
         where = "" if row.pattern == "erased" else " for good, and as much more for bad"
-        return f"for {row.group}, the same answer gets {row.shift:.1f} sd less{where}"
+        less = f"{row.shift:.1f} sd less than for others{where}"
+        return f"for “{row.group}”, the same answer gets {less}"
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:

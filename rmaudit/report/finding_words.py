@@ -89,7 +89,7 @@ def _why_open(finding: Finding) -> str:
         return "a trivial scorer passes this too, so a pass would show nothing"
     if estimate and finding.bound.judge(estimate) is Verdict.INCONCLUSIVE:
         return "harm is neither shown nor ruled out"
-    return "outside, but with so many gates that may be chance"
+    return "outside by itself, but corrected for all gates tested this may be chance"
 
 
 def excuse_in_words(finding: Finding) -> str:

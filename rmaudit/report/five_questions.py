@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from rmaudit.report.number_format import clearest
 from rmaudit.report.summary import MARKS, Row
+from rmaudit.verdicts.estimates_and_bounds import Result
 
 QUESTIONS = {
     "meaning": "Do rewards follow the question?",
@@ -21,8 +22,12 @@ QUESTIONS = {
 }
 """Each question by its family; `yes` is good news in all of them."""
 OTHER = "Do the other audits pass?"  # one's own, and those of older files
-_GRAVEST_FIRST = ("fail", "blocks open", "not run", "accepted", "doubtful", "open", "pass")
-_SIGNS = {"blocks open": "open", "doubtful": "open"}
+_ACCEPTED_OPEN = "accepted open"
+_GRAVEST_FIRST = (
+    *("fail", "blocks open", "not run", "accepted", _ACCEPTED_OPEN, "doubtful", "open", "pass"),
+)
+_BAD = _GRAVEST_FIRST[:5]
+_SIGNS = {"blocks open": "open", "doubtful": "open", _ACCEPTED_OPEN: "accepted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +108,14 @@ def _question(family: str, rows: Sequence[Row]) -> AskedQuestion:
 def _kind(row: Row) -> str:
     if row.doubt and row.sign == "pass":
         return "doubtful"
+    if row.sign == "accepted" and row.worst.result is Result.OPEN:
+        return _ACCEPTED_OPEN
     return "blocks open" if row.sign == "open" and row.blocking else row.sign
 
 
 def _place(row: Row) -> tuple[int, bool, tuple[int, float], str]:
     kind = _kind(row)
-    bad = row.shown is not None and kind in _GRAVEST_FIRST[:4]
+    bad = row.shown is not None and kind in _BAD
     first = clearest(row.shown) if bad and row.shown else (0, 0.0)
     return _GRAVEST_FIRST.index(kind), not row.asked, first, row.title
 
@@ -119,7 +126,7 @@ def _answer(kinds: Sequence[str], relaxed: int) -> str:
     gates, lost = _n(len(kinds), "gate", "gates"), n["not run"]
     open_ = n["blocks open"] + n["open"]
     if not kinds:
-        return f"Not asked: {loose}." if relaxed else "No gate asked this."
+        return f"Not judged: {loose}." if relaxed else "No gate asked this."
     if lost == len(kinds):
         return f"Not known: {_n(lost, 'was', 'were', of=gates)} not measured."
     rest = [
@@ -129,12 +136,20 @@ def _answer(kinds: Sequence[str], relaxed: int) -> str:
         *([loose] if relaxed else []),
     ]
     if n["fail"]:
-        more = [_n(n["accepted"], "is accepted", "are accepted")] if n["accepted"] else []
+        accepted = n["accepted"] + n[_ACCEPTED_OPEN]
+        more = [_n(accepted, "is accepted", "are accepted")] if accepted else []
         first, rest = f"No: {_n(n['fail'], 'fails', 'fail', of=gates)}", [*more, *rest]
     elif n["accepted"]:
-        first = f"Not in all: {_n(n['accepted'], 'is', 'are', of=gates)} accepted in models.yaml"
+        first = f"No: {_n(n['accepted'], 'fails', 'fail', of=gates)}, which models.yaml accepts"
+        if n[_ACCEPTED_OPEN]:
+            more_open = _n(n[_ACCEPTED_OPEN], "more is open", "more are open")
+            rest = [f"{more_open}, accepted too", *rest]
+    elif n[_ACCEPTED_OPEN]:
+        open_too = _n(n[_ACCEPTED_OPEN], "is open", "are open", of=gates)
+        first = f"Not known: {open_too}, which models.yaml accepts"
     elif n["blocks open"] or lost or relaxed or n["doubtful"] or not n["pass"]:
-        first = f"Not known: {_n(n['pass'], 'passes', 'pass', of=gates)}"
+        some = _n(n["pass"], "passes", "pass", of=gates)
+        first = f"Not known: {some if n['pass'] else f'none of {gates} passes'}"
     else:
         first = f"Yes, as far as {n['pass']} of {gates} can tell"
     return f"{'; '.join([first, *rest])}."

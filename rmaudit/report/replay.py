@@ -84,7 +84,7 @@ class ReplaySummary:
     unmatched: tuple[str, ...]
     """Rules of the policy for audits and prompts that have no finding here."""
     verdict: str
-    """The verdict on the run and its reasons, for example `FAILS: 2 fail block`."""
+    """The verdict on the run and its reasons, for example `FAILS: 2 gates block (2 fail)`."""
 
 
 def replay(results: Results, policy: Policy, today: date) -> Results:

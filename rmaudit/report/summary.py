@@ -107,7 +107,7 @@ class Summary:
     advice: str
     """What follows for a release."""
     gates: str
-    """The gates counted, such as `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
+    """The gates counted, such as `7 gates: 4 pass, 2 fail (1 accepted), 1 open`."""
     nulls: str
     """How many null controls were stopped, as they must be; "" where none was tried."""
     rows: tuple[Row, ...]
@@ -136,7 +136,7 @@ class Summary:
 
     @property
     def blocked(self) -> str:
-        """Return how many gates block, as in `2 fail, 3 open block`; "" where none does."""
+        """Return how many block, as in `5 gates block (2 fail, 3 open)`; "" where none does."""
         return what_blocks(self.findings)
 
     @property

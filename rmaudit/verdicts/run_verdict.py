@@ -30,9 +30,9 @@ SMALL_PRINT = (
 NOTHING = "nothing was measured"
 WORST_FIRST = (Result.FAIL, Result.OPEN, Result.NOT_RUN, Result.PASS)
 _REGRESSED = "regressed"  # what a gate is counted as that blocks for this alone
-_OUTDATED, _ACCEPTED = "pass that should fail", "accepted"
+_OUTDATED = "pass that should fail"
 _INFORMS = "informational not run"  # what no gate is, and broke
-_COUNTED = ("pass", "fail", _REGRESSED, "open", _OUTDATED, _ACCEPTED, "not run")
+_COUNTED = ("pass", "fail", _REGRESSED, "open", _OUTDATED, "not run")
 _BLOCKING = ("fail", _REGRESSED, "open", "not run", _OUTDATED, _INFORMS)
 _NAMED = 3  # regressions, and gates that were not measured, that a verdict names
 
@@ -104,7 +104,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         *([f"{loose}: {', '.join(dict.fromkeys(off))}"] if off else []),
     ]
     every = map(worst_of, by_audit(findings))
-    accepted = [f.result for f in every if _counted_as(f) == _ACCEPTED]
+    accepted = [f.result for f in every if f.effect is Effect.ACCEPTED]
     outcome = _outcome(blocking, gaps, missing, accepted=len(accepted), measured=measured)
     return RunVerdict(outcome, "; ".join(why), len(accepted), accepted.count(Result.OPEN))
 
@@ -156,24 +156,37 @@ def worst_of(findings: Sequence[Finding]) -> Finding:
 def count_gates(findings: Iterable[Finding]) -> str:
     """Count the gates of each model by what they come to, as all outputs do.
 
-    For example `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`.
+    For example `7 gates: 4 pass, 2 fail (1 accepted), 1 open; 1 not asked for`.
     """
     gates = [own for own in by_audit(findings) if any(f.severity.gates for f in own)]
     if not gates:
         return "no audit gates"
     asked = [own for own in gates if any(f.verdict is not Verdict.NA for f in own)]
-    found = Counter(_counted_as(worst_of(own)) for own in asked)
+    worst = [worst_of(own) for own in asked]
+    found = Counter(map(_counted_as, worst))
+    accepted = Counter(_counted_as(each) for each in worst if each.effect is Effect.ACCEPTED)
+    said = [
+        f"{found[word]} {word}{_accepted(accepted[word], found[word])}"
+        for word in _COUNTED
+        if found[word]
+    ]
     n = len(asked)
-    counted = f"{n} gate{'' if n == 1 else 's'}: {_counted(found, _COUNTED)}" if n else "no gate"
+    counted = f"{n} gate{'' if n == 1 else 's'}: {', '.join(said)}" if n else "no gate"
     return f"{counted}; {len(gates) - n} not asked for" if len(gates) > n else counted
 
 
 def what_blocks(findings: Iterable[Finding]) -> str:
-    """Count the gates that block by their results, as in `2 fail, 3 open block`; "" without any."""
+    """Count the gates that block, as in `5 gates block (2 fail, 3 open)`; "" without any."""
     blocking = by_audit(finding for finding in findings if finding.blocks)
     found = Counter(_counted_as(worst_of(own)) for own in blocking)
-    said = _counted(found, _BLOCKING)
-    return f"{said} block{'s' * (len(blocking) == 1)}" if said else ""
+    n, what = len(blocking), "audit" if found[_INFORMS] else "gate"
+    verb = f"{what} blocks" if n == 1 else f"{what}s block"
+    return f"{n} {verb} ({_counted(found, _BLOCKING)})" if n else ""
+
+
+def _accepted(n: int, of: int) -> str:
+    """Return how many gates of a kind are accepted, in brackets; "" if none is."""
+    return (" (accepted)" if n == of else f" ({n} accepted)") if n else ""
 
 
 def _counted(found: Mapping[str, int], words: Iterable[str]) -> str:
@@ -189,7 +202,7 @@ def _counted_as(finding: Finding) -> str:
         return _OUTDATED
     if finding.blocks and not finding.severity.gates:
         return _INFORMS
-    return _ACCEPTED if finding.effect is Effect.ACCEPTED else str(finding.result)
+    return str(finding.result)
 
 
 def relaxed(finding: Finding) -> bool:

@@ -59,13 +59,13 @@ def test_what_failures_may_do_is_said_once_for_each_audit(results: dict[str, Any
 WHOLE = """\
 ## rmaudit: NOT ESTABLISHED
 
-**Do not release yet: one required check has no data (framing), one check broke (framing), one gate is open (framing).** 1 open blocks; framing was not measured: No data here.
+**Do not release yet: one required check has no data (framing), one check broke (framing), one gate is open (framing).** 1 gate blocks (1 open); framing was not measured: No data here.
 
 Audited: Toy
 
 1 gate: 1 open
 
-- ○ **Do the other audits pass?** Not known: 0 of 1 gate pass; 1 is open.
+- ○ **Do the other audits pass?** Not known: none of 1 gate passes; 1 is open.
 
 ### Blocks (1 audit)
 
@@ -122,7 +122,9 @@ def test_it_is_never_too_large(results: dict[str, Any], passing: Finding, text: 
     assert 0.7 * LARGEST < size <= LARGEST
     rows = written.count("| fail | blocks |")
     assert f"\n… {2000 - rows} more lines: see `results.json`.\n" in written
-    assert written.startswith("## rmaudit: FAILS\n\n**Do not release.** 2000 fail block")
+    assert written.startswith(
+        "## rmaudit: FAILS\n\n**Do not release.** 2000 gates block (2000 fail)"
+    )
     assert written.endswith("</sub>\n")
 
 

@@ -116,7 +116,7 @@ def test_a_family_has_one_release_whatever_its_models_are_called(
 
     assert (tmp_path / "blessed" / "ours.json").is_file()
     why = run(suite(high=-1.6), model="mine").results["verdict"]["why"]
-    assert why.startswith("1 fail blocks; high[greatest] regressed against")
+    assert why.startswith("1 gate blocks (1 fail); high[greatest] regressed against")
 
 
 @pytest.mark.slow

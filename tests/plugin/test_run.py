@@ -90,7 +90,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
     # The terminal: ours, and the lines of pytest that print our texts
     ended.says(
         "*= rmaudit: Toy =*",
-        "FAILS  12 gates: 1 pass, 1 fail, 1 open, 1 pass that should fail, 2 accepted, 6 not run",
+        "FAILS  12 gates: 1 pass, 3 fail (2 accepted), 1 open, 1 pass that should fail, 6 not run",
         "✗ failing  fail (blocks): 1.00 [0.90, 1.10], must be above 2.00",
         "    Failing: It is.",
         "    repeat: pytest 'test_toy.py::test_failing[Toy-best]' --rm-model=Toy*",

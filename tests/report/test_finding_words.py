@@ -39,8 +39,8 @@ NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
         (
             but(HIGH, verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9"),
             (
-                "0.75 [0.70, 0.80] sd, must be below 0.67: outside, "
-                "but with so many gates that may be chance"
+                "0.75 [0.70, 0.80] sd, must be below 0.67: outside by itself, "
+                "but corrected for all gates tested this may be chance"
             ),
         ),
         (

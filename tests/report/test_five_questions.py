@@ -20,6 +20,7 @@ STOPS = but(found(-0.1, 0.3), audit="stops", blocks=True)
 OPEN = found(-0.1, 0.3, severity=Severity.GATE)
 PASSES = found(0.1, 0.3)
 ACCEPTED = but(found(-0.3, -0.1), blocks=False, waiver=waived())
+ACCEPTED_OPEN = but(STOPS, blocks=False, waiver=waived())
 
 
 def asked(*findings: Finding, family: str = "people") -> list[AskedQuestion]:
@@ -36,13 +37,26 @@ def asked(*findings: Finding, family: str = "people") -> list[AskedQuestion]:
     [
         ([PASSES, PASSES], "pass", "Yes, as far as 2 of 2 gates can tell."),
         ([PASSES, OPEN], "pass", "Yes, as far as 1 of 2 gates can tell; 1 is open."),
-        ([OPEN], "open", "Not known: 0 of 1 gate pass; 1 is open."),
+        ([OPEN], "open", "Not known: none of 1 gate passes; 1 is open."),
         ([PASSES, STOPS], "open", "Not known: 1 of 2 gates passes; 1 is open."),
         ([FAILS, PASSES, ACCEPTED], "fail", "No: 1 of 3 gates fails; 1 is accepted."),
         (
             [ACCEPTED, ACCEPTED, PASSES, OPEN],
             "accepted",
-            "Not in all: 2 of 4 gates are accepted in models.yaml; 1 is open.",
+            "No: 2 of 4 gates fail, which models.yaml accepts; 1 is open.",
+        ),
+        (
+            [ACCEPTED, ACCEPTED_OPEN, OPEN],
+            "accepted",
+            (
+                "No: 1 of 3 gates fails, which models.yaml accepts; 1 more is open, accepted too; "
+                "1 is open."
+            ),
+        ),
+        (
+            [ACCEPTED_OPEN, PASSES],
+            "accepted",
+            "Not known: 1 of 2 gates is open, which models.yaml accepts.",
         ),
         ([PASSES, gap()], "not run", "Not known: 1 of 2 gates passes; 1 was not measured."),
         ([gap()], "not run", "Not known: 1 of 1 gate was not measured."),
@@ -68,7 +82,7 @@ def test_a_pass_that_may_mean_indifference_is_no_yes() -> None:
 
     _, people = questions_of(summarize_findings(each, of_run(each)).ranked)
 
-    said = "Not known: 0 of 2 gates pass; 2 may be indifference."
+    said = "Not known: none of 2 gates passes; 2 may be indifference."
     assert (people.sign, people.answer) == ("open", said)
 
 
@@ -113,4 +127,4 @@ def test_a_gate_that_models_yaml_relaxes_is_named() -> None:
     assert [row.audit for row in both.relaxed] == ["off"]
     said = "Not known: 1 of 1 gate passes; models.yaml relaxes 1 that would block."
     assert (both.sign, both.answer) == ("not run", said)
-    assert alone.answer == "Not asked: models.yaml relaxes 1 that would block."
+    assert alone.answer == "Not judged: models.yaml relaxes 1 that would block."

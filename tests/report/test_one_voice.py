@@ -24,7 +24,7 @@ from tests.findings import TODAY, found, gap
 from tests.report.runs import SPEC, results
 
 KNOWN = Policy(everywhere=Rules(), models={"toy": Rules(known={"known": "It was left so."})})
-GATES = "6 gates: 1 pass, 1 fail, 2 open, 1 accepted, 1 not run; 1 not asked for"
+GATES = "6 gates: 1 pass, 2 fail (1 accepted), 2 open, 1 not run; 1 not asked for"
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def test_every_output_counts_the_same_gates(run: Results) -> None:
     assert count_gates(run.findings) == GATES
     assert f"FAILS  {GATES}" in screen[0]
     assert f"\n{GATES}\n" in summary
-    assert f"</b> 1 fail, 1 open block. {GATES}." in page
+    assert f"</b> 2 gates block (1 fail, 1 open). {GATES}." in page
     assert replay.lines(again)[-2].startswith(f"{GATES}; 0 results changed; ")
     assert terminal.quiet(run.findings, run.verdict).text == f"rmaudit: FAILS: {GATES}"
-    assert run.verdict.why.startswith("1 fail, 1 open block; ")
+    assert run.verdict.why.startswith("2 gates block (1 fail, 1 open); ")
     assert f"verdict: {again.verdict}" == replay.lines(again)[-1]
 
 

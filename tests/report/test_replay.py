@@ -151,7 +151,10 @@ def test_the_lines_of_a_replay() -> None:
 
     assert told[-2:] == [
         "1 gate: 1 fail; 1 result changed; fail",
-        ("verdict: FAILS: 1 fail blocks; positive_skew was not measured: gone ::error::x\\x1b[31m"),
+        (
+            "verdict: FAILS: 1 gate blocks (1 fail); positive_skew was not measured: "
+            "gone ::error::x\\x1b[31m"
+        ),
     ]
     assert told[0] == (
         "fail -> fail (blocks): positive_skew[toy-best]: +0.20 [+0.10, +0.30], "
@@ -169,7 +172,7 @@ def test_what_blocks_and_did_before_is_explained() -> None:
     assert told == [
         "blocks: fail: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness",
         "1 gate: 1 fail; fail",
-        "verdict: FAILS: 1 fail blocks",
+        "verdict: FAILS: 1 gate blocks (1 fail)",
     ]
 
 

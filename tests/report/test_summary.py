@@ -58,7 +58,7 @@ def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
         (
             [PASSES, but(ACCEPTED, audit="a"), gap(verdict=Verdict.NA, audit="b")],
             "ACCEPTED (1 fail)",
-            "2 gates: 1 pass, 1 accepted; 1 not asked for",
+            "2 gates: 1 pass, 1 fail (accepted); 1 not asked for",
         ),
     ],
 )

@@ -29,14 +29,30 @@ SKIPPED = gap("no data; get it with: rmaudit data", audit="elo")
         ([PASSES, gap("no baseline", Verdict.NA)], Outcome.PASSES, ""),
         ([PASSES, gap(severity=Severity.INFO)], Outcome.PASSES, ""),
         ([PASSES, found(-0.1, 0.1, severity=Severity.GATE)], Outcome.PASSES, ""),
-        ([PASSES, found(-0.3, -0.1, severity=Severity.GATE)], Outcome.FAILS, "1 fail blocks"),
-        ([PASSES, FAILS], Outcome.FAILS, "1 fail blocks"),
-        ([FAILS, SKIPPED], Outcome.FAILS, "1 fail blocks; elo was not measured: no data; get it"),
-        ([but(OPEN, audit="a"), FAILS], Outcome.FAILS, "1 fail, 1 open block"),
-        ([FAILS, but(FAILS, prompt="worst")], Outcome.FAILS, "1 fail blocks"),
-        ([but(PASSES, known="It fails.", blocks=True)], Outcome.FAILS, "1 pass that should"),
-        ([PASSES, OPEN], Outcome.NOT_ESTABLISHED, "1 open blocks"),
-        ([PASSES, gap("it broke", Verdict.ERROR)], Outcome.NOT_ESTABLISHED, "1 not run blocks"),
+        (
+            [PASSES, found(-0.3, -0.1, severity=Severity.GATE)],
+            Outcome.FAILS,
+            "1 gate blocks (1 fail)",
+        ),
+        ([PASSES, FAILS], Outcome.FAILS, "1 gate blocks (1 fail)"),
+        (
+            [FAILS, SKIPPED],
+            Outcome.FAILS,
+            "1 gate blocks (1 fail); elo was not measured: no data; get it",
+        ),
+        ([but(OPEN, audit="a"), FAILS], Outcome.FAILS, "2 gates block (1 fail, 1 open)"),
+        ([FAILS, but(FAILS, prompt="worst")], Outcome.FAILS, "1 gate blocks (1 fail)"),
+        (
+            [but(PASSES, known="It fails.", blocks=True)],
+            Outcome.FAILS,
+            "1 gate blocks (1 pass that should",
+        ),
+        ([PASSES, OPEN], Outcome.NOT_ESTABLISHED, "1 gate blocks (1 open)"),
+        (
+            [PASSES, gap("it broke", Verdict.ERROR)],
+            Outcome.NOT_ESTABLISHED,
+            "1 gate blocks (1 not run)",
+        ),
         ([PASSES, SKIPPED], Outcome.NOT_ESTABLISHED, "elo was not measured: no data; get it"),
         ([gap("no base", Verdict.NA)], Outcome.NOT_ESTABLISHED, "nothing was measured"),
         ([], Outcome.NOT_ESTABLISHED, "no audit with a bound was run"),
@@ -71,7 +87,7 @@ def test_a_run_with_an_accepted_failure_is_accepted_and_does_not_pass() -> None:
     left = but(but(accepted, audit="b"), verdict=Verdict.INCONCLUSIVE)
     assert str(of_run([accepted, left])) == "ACCEPTED (1 fail, 1 open)"
     assert [each for each in Outcome if each.releases] == [Outcome.ACCEPTED, Outcome.PASSES]
-    assert str(of_run([accepted, FAILS])) == "FAILS: 1 fail blocks"
+    assert str(of_run([accepted, FAILS])) == "FAILS: 1 gate blocks (1 fail)"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +121,7 @@ def test_gates_with_one_reason_are_told_together() -> None:
     many = of_run([PASSES, *(but(SKIPPED, audit=name) for name in "abcde")])
     assert many.why.startswith("a, b, c and 2 more gates were not measured")
     broken = [gap("it broke", Verdict.ERROR, audit=f"i{s}", severity=s) for s in Severity]
-    assert of_run(broken).why.startswith("2 not run, 1 informational not run block")
+    assert of_run(broken).why.startswith("3 audits block (2 not run, 1 informational not run)")
 
 
 def test_what_was_looked_at_is_counted_over_gates() -> None:

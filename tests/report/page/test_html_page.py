@@ -221,9 +221,9 @@ def test_several_models_are_rows_and_audits_columns(results: dict[str, Any]) -> 
     cells = [re.sub("<[^>]*>", " ", row).split() for row in numbers.split("<tr>")[2:]]
     assert [row[0] for row in cells] == [*names]
     assert [row[-2:] for row in cells] == [["–", "-0.25"], ["-0.25", "–"]]
-    assert cells[1][-5:-2] == ["gate:", "1", "accepted"]
+    assert cells[1][-5:-2] == ["1", "fail", "(accepted)"]
     assert re.findall(r'<th scope="col"[^>]*>(.*?)</th>', asked) == ["model", OTHER]
-    assert asked.count("Not in all: 1 of 1 gate is accepted in models.yaml.") == 2
+    assert asked.count("No: 1 of 1 gate fails, which models.yaml accepts.") == 2
     assert re.findall(r"data-sort[^>]*>(.*?)</th>", table) == ["model", "verdict", "Framing"]
     rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", table, re.DOTALL)
     assert len(rows) == 2

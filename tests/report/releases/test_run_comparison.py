@@ -107,7 +107,7 @@ def test_each_release_has_its_verdict() -> None:
     both, one = compare(old, new), compare(old, new, model="toy")
 
     assert (both.old.verdict, both.new.verdict) == ("PASSES", "FAILS")
-    assert both.new.why == "1 fail blocks"
+    assert both.new.why == "1 gate blocks (1 fail)"
     assert (one.new.verdict, one.new.why) == ("PASSES", "")
 
 
@@ -234,7 +234,7 @@ def test_a_comparison_ends_with_both_verdicts() -> None:
     told = lines(compare(results([old]), results([new])))
 
     assert any(text.strip().startswith("better") for text in told)
-    assert told[-1] == "verdicts: old FAILS, new FAILS (1 fail blocks)"
+    assert told[-1] == "verdicts: old FAILS, new FAILS (1 gate blocks (1 fail))"
 
 
 def test_notes_say_what_the_table_does_not() -> None:

@@ -130,7 +130,7 @@ def test_each_model_has_its_own(results: dict[str, Any]) -> None:
     assert [len(document) for document in yaml.safe_load_all(text)] == [1, 1]
     remarks = [line for line in text.splitlines() if line.startswith("#")]
     assert remarks == [
-        "# NOT ESTABLISHED: 1 open, 1 not run block",
+        "# NOT ESTABLISHED: 2 gates block (1 open, 1 not run)",
         "# Toy: 1 of 1 findings have a value",
         "# None: nothing was measured",
         "# Third: 1 of 1 findings have a value",

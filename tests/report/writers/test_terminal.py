@@ -49,7 +49,7 @@ def every() -> list[Finding]:
 
 
 GOLDEN = """\
-FAILS  9 gates: 2 pass, 1 fail, 2 open, 1 accepted, 3 not run
+FAILS  9 gates: 2 pass, 2 fail (1 accepted), 2 open, 3 not run
 not a whole run: 3 of 41 audits were selected
 ✗ mixed  fail under worst (blocks): best 0.50, worst -0.50, must be above 0
     Mixed: It is skewed.
@@ -121,7 +121,7 @@ def test_colours_say_what_the_marks_say() -> None:
     assert summary(green, of_run(green))[0].colour == "green"
     assert quiet([gap()], of_run([gap()])).colour == "yellow"
     accepted = [*green, but(found(-0.6, -0.4, audit="accepted"), known="So.", blocks=False)]
-    said = "rmaudit: ACCEPTED (1 fail): 2 gates: 1 pass, 1 accepted"
+    said = "rmaudit: ACCEPTED (1 fail): 2 gates: 1 pass, 1 fail (accepted)"
     assert quiet(accepted, of_run(accepted)).text == said
 
 
@@ -135,10 +135,10 @@ def test_several_models_have_a_line_each() -> None:
 
     head, *written = told([*models[0], *models[1], fine], width=200)
 
-    assert head == "FAILS  19 gates: 5 pass, 2 fail, 4 open, 2 accepted, 6 not run"
+    assert head == "FAILS  19 gates: 5 pass, 4 fail (2 accepted), 4 open, 6 not run"
     assert written == [
         *(
-            f"✗ {name}  FAILS: 9 gates: 2 pass, 1 fail, 2 open, 1 accepted, 3 not run; "
+            f"✗ {name}  FAILS: 9 gates: 2 pass, 2 fail (1 accepted), 2 open, 3 not run; "
             "blocks: mixed, straddling, broken"
             for name in ("one", "two")
         ),
@@ -175,7 +175,7 @@ def test_who_accepts_a_failure_stands_in_full() -> None:
 
     head, value, signed, until, reason = told([but(found(-0.6, -0.4), waiver=waiver, blocks=False)])
 
-    assert (head, value[0]) == ("ACCEPTED (1 fail)  1 gate: 1 accepted", "~")
+    assert (head, value[0]) == ("ACCEPTED (1 fail)  1 gate: 1 fail (accepted)", "~")
     assert f"{signed} {until.strip()}" == (
         "    accepted by ana@a-company-with-a-long-name.example.org until 2030-06-30, up to -0.5 sd"
     )
