@@ -45,7 +45,7 @@ _DIGITS = 200  # decimals are so many that a sweep's sd has from 200 to 2,000 st
 _STEPS = (None, *(2 ** (-k / 2) for k in range(14, 3, -1)))
 _LEXICONS = {"labmt": "labMT", "afinn": "AFINN", "vader": "VADER", "bing": "Bing Liu's lists"}
 _IDENTITY = 6  # the bit of terms that name people; the next is that of whole words
-_SLACK = 1.03  # what zlib adds to the entropy of a plane
+_SLACK = 1.06  # what zlib adds to the entropy of a plane
 
 
 def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
