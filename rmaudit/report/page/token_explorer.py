@@ -42,10 +42,10 @@ _VOCABULARY_SHARE = 0.6  # of its own, what vocabularies may take
 _ENDS = 500  # best and worst tokens of a sweep that are exact in any case
 _DIGITS = 200  # decimals are so many that a sweep's sd has from 200 to 2,000 steps
 # In sd of the sweep, fine to coarse; None: a whole number of decimals.
-_STEPS = (None, *(2 ** (-k / 2) for k in range(14, 3, -1)))
+_STEPS = (None, *(2 ** (-k / 2) for k in range(14, 2, -1)))
 _LEXICONS = {"labmt": "labMT", "afinn": "AFINN", "vader": "VADER", "bing": "Bing Liu's lists"}
 _IDENTITY = 6  # the bit of terms that name people; the next is that of whole words
-_SLACK = 1.06  # what zlib adds to the entropy of a plane
+_ADDED = 0.65  # bits a token that zlib adds to the entropy of the levels
 
 
 def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
@@ -251,9 +251,9 @@ def _coarse(scores: NDArray[np.float32], order: NDArray[np.int64], step: float |
 def _size(coarse: _Coarse) -> float:
     """Estimate the bytes that rounded scores take on the page, in base64, from their entropy."""
     planes = coarse.levels.view(np.uint8).reshape(len(coarse.levels), -1).T
-    bits = 0.0
+    bits = _ADDED * len(coarse.levels)
     for plane in planes:
         counts = np.bincount(plane)
         share = counts[counts > 0] / len(plane)
         bits -= len(plane) * float((share * np.log2(share)).sum())
-    return (_SLACK * bits / 8 + 8 * len(coarse.rows)) * 4 / 3
+    return (bits / 8 + 8 * len(coarse.rows)) * 4 / 3
