@@ -109,7 +109,10 @@ def influences(differences: _Floats, head: _Floats, gradient: _Floats) -> Influe
 
 def too_few(pairs: int) -> MeasureError:
     """Return the error for so few pairs that nothing can be said of them."""
-    message = f"{pairs} pairs, and which of them taught a head is measured on {FEWEST} or more"
+    message = (
+        f"the file has {pairs} pair{'' if pairs == 1 else 's'}, and which of them taught a head "
+    )
+    message += f"is measured on {FEWEST} or more"
     return MeasureError(f"{message}; give the whole file that it was trained on")
 
 
