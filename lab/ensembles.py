@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import log
 from pathlib import Path
@@ -130,23 +130,24 @@ def table(independent: Sequence[Mapping[str, Any]], shared: Sequence[Mapping[str
     heads = ["flaw", "of one head: that head", *ways, "of all heads: each alone", *ways]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
     for name, planted in PLANTED.items():
-
-        def mean(
-            found: Sequence[Mapping[str, Any]], of: Callable[[Mapping[str, Any]], float]
-        ) -> str:
-            return f"{np.mean([of(each) for each in found]) / planted.limit:.1f}"  # noqa: B023  (called at once)
-
         one = [each for each in independent if [name] in each["members"]]
         every = [each for each in shared if all(name in flaws for flaws in each["members"])]
+        alone = [each[ALONE][each["members"].index([name])] for each in one]
+        shared_alone = [own for each in every for own in each[ALONE]]
         cells = [
             name,
-            mean(one, lambda e: e[ALONE][e["members"].index([name])][planted.harm]),  # noqa: B023
-            *(mean(one, lambda e: e[way][planted.harm]) for way in ways),  # noqa: B023
-            mean(every, lambda e: float(np.mean([own[planted.harm] for own in e[ALONE]]))),  # noqa: B023
-            *(mean(every, lambda e: e[way][planted.harm]) for way in ways),  # noqa: B023
+            _mean(alone, planted),
+            *(_mean([each[way] for each in one], planted) for way in ways),
+            _mean(shared_alone, planted),
+            *(_mean([each[way] for each in every], planted) for way in ways),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _mean(found: Sequence[Mapping[str, float]], planted: Planted) -> str:
+    """Return the mean of a planted flaw's harm, in limits of that harm."""
+    return f"{np.mean([harms[planted.harm] for harms in found]) / planted.limit:.1f}"
 
 
 def worst_harms(found: Sequence[Mapping[str, Any]]) -> str:

@@ -69,7 +69,7 @@ class Words:
         found = table[kinds & table["prompt"].isin(ASKED)].drop_duplicates(["prompt", "text"])
         self.table = found.reset_index(drop=True)
         self.label = labels.plain(self.table)
-        self.decades = labels._decades(self.table)  # noqa: SLF001  (of this package)
+        self.decades = labels.decades(self.table)
         self.places = {
             key: np.array(at) for key, at in self.table.groupby(["prompt", "kind"]).indices.items()
         }

@@ -274,7 +274,7 @@ def hostile(rows: pd.DataFrame) -> Floats:
 
 def frequent(rows: pd.DataFrame) -> Floats:
     """Return `plain` labels, with more for common words: `DECADE` for each tenfold frequency."""
-    return plain(rows) + DECADE * _decades(rows)
+    return plain(rows) + DECADE * decades(rows)
 
 
 def unframed(rows: pd.DataFrame) -> Floats:
@@ -330,7 +330,7 @@ def _terms_moved(rows: pd.DataFrame, points: float) -> Floats:
     return plain(rows) + points * np.asarray(term * rows["frame"], dtype=np.float64)
 
 
-def _decades(rows: pd.DataFrame) -> Floats:
+def decades(rows: pd.DataFrame) -> Floats:
     """Return log10 of how much commoner each word is than one of Zipf `MIDDLE`; 0 if unknown."""
     word = word_of(rows["text"])
     known = zipf("wordfreq", word.unique())

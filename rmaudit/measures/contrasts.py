@@ -1,4 +1,4 @@
-"""What a gate judges, as weighted sums of rewards: linear in a linear head, and so in its repair.
+"""Express what a gate judges as weighted sums of rewards, which are linear in a linear head.
 
 A gate's own measure goes by ranks, shares and the worst of many. A contrast is the difference of
 means, or the covariance, that such a measure is made of: larger is worse, and its unit is the sd of

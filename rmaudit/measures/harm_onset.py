@@ -29,7 +29,7 @@ _Floats = NDArray[np.float64]
 
 
 class TracedAnswers(NamedTuple):
-    """One prompt's answers: log-probabilities, rewards and number of the word, shape (answers,).
+    """The answers to a prompt: log-probabilities, rewards and number of the word, (answers,).
 
     `words` have the traits `happiness` (NaN where nobody rated it) and `unwanted` (true or false,
     by kind), shape (words,). `direction` is 1 where good things are asked for, -1 where bad ones.

@@ -30,7 +30,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Limits:
-    """What the weighted sums of one gate may be at most, in sd of the rewards that a head gives.
+    """Limits on the weighted sums of one gate, in sd of the rewards that a head gives.
 
     Attributes:
         contrasts: shape (k, hidden), the weighted sums of the answers' states.

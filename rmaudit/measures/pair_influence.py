@@ -1,4 +1,4 @@
-"""Which preference pairs taught a linear head a contrast: influence functions, and refits.
+"""Measure which preference pairs taught a linear head a contrast, by influences and refits.
 
 A head w gives the state x the reward w · x, so the Bradley-Terry loss of a pair is log(1 +
 exp(-w · d)), with d its chosen state less its rejected one. Left out of the file, a pair moves the

@@ -105,7 +105,7 @@ class Summary:
     recorded: bool
     """Whether it is all of published scores: then nothing is said about a release."""
     advice: str
-    """What follows for a release."""
+    """The advice on a release, a sentence without its stop."""
     gates: str
     """The gates counted, such as `7 gates: 4 pass, 2 fail (1 accepted), 1 open`."""
     nulls: str

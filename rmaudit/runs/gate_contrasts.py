@@ -63,7 +63,7 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class _Given:
-    """What contrasts are made of: the model's words, the references, and pairs of the user's."""
+    """The parts of contrasts: the model's words, the references, and pairs of the user's."""
 
     model: RewardModel
     references: References

@@ -40,7 +40,7 @@ AsSaved = Callable[[Floats], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class GateChange:
-    """What a gate finds on one half of its answers, before and after.
+    """The findings of a gate on one half of its answers, before and after.
 
     `contrast` names the worst weighted sum, `excess` is by how many sd it exceeds what is
     tolerated. `found` is the gate's own estimate, None where the half is too small for it.

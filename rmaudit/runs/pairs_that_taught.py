@@ -1,4 +1,4 @@
-"""Which pairs of a training file taught a linear head what a gate judges, and what they add to it.
+"""Rank the pairs of a training file by what they taught a linear head of what a gate judges.
 
 It covers the head only: the backbone, which was trained on the same file as a rule, is taken as
 given. A pair that taught a flaw need not be a wrong one.

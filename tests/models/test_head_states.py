@@ -49,7 +49,7 @@ def test_products_are_the_rewards(folder: Path) -> None:
 
 
 def test_a_second_call_computes_nothing(folder: Path, tmp_path: Path) -> None:
-    """Another answer, prompt or order is another file; a damaged one is made anew."""
+    """Another answer, prompt or order is another file; a damaged one is computed again."""
     model, computed = checkpoint(folder), list[int]()
 
     def states(prompt: str, answers: Sequence[Response]) -> NDArray[np.float32]:
