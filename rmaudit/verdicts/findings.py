@@ -126,7 +126,9 @@ class Judgement:
         A FAIL that may be chance may not. A PASS that a null control makes worthless may: its p is
         1, and a worse value, which is open without the control, may stay so too.
         """
-        core, chance = self.severity is Severity.CORE, self.reason and self.p != 1
+        beyond = self.p is not None and self.p < 1  # its value lies beyond the bound
+        chance = bool(self.reason) and beyond
+        core = self.severity is Severity.CORE
         return self.verdict is Verdict.INCONCLUSIVE and not core and not chance
 
     @property
