@@ -57,7 +57,8 @@ def students(
 
     `freedom` is the degrees of freedom, `level` the confidence, 0 to 1.
     """
-    reach = float(scipy.stats.t.ppf((1 + level) / 2, freedom)) * error
+    # As scipy.stats.t.ppf, which takes fifty times as long to look at its arguments.
+    reach = float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * error
     return max(within[0], value - reach), min(within[1], value + reach)
 
 

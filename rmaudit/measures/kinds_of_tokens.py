@@ -209,7 +209,7 @@ class Kinds:
         )
 
 
-@lru_cache(maxsize=2)  # null controls are many, and the kinds of a vocabulary are the same for all
+@lru_cache(maxsize=4)  # null controls are many, and the kinds of a vocabulary are the same for all
 def kinds_of(
     texts: tuple[str, ...],
     embedding: Embedding,
