@@ -141,7 +141,7 @@ def main() -> None:
 
 
 def _table(found: Mapping[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield the lines of the table of docs/how-to/mend-a-head.md."""
+    """Yield the lines of the table of docs/evidence/finding-to-fix.md."""
     yield "| head | gate | held out, before | after | pairs won, % | rho | better | worse |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for name, of in found.items():
