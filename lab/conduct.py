@@ -55,7 +55,7 @@ def scored(
         frame = pairs.frame.assign(reward=(read @ head).astype(np.float32))
         return replace(pairs, frame=frame, noise=0.0)
 
-    own = load_file(states.model.loader.folder / "model.safetensors")[organism.KEY][0]
+    own = load_file(states.model.rows.folder / "model.safetensors")[organism.KEY][0]
     yield "bundled", bundled_model.NAME, by(own)
     for name, folder in trainings.items():
         yield "training", name, rewarded(rmaudit.load(folder, cache=cache), pairs, cache=cache)

@@ -24,8 +24,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from lab.harness import arguments, say
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.models.loaded_weights import Weights
-from rmaudit.models.transformers_loader import as_weights
+from rmaudit.models.own_forward import Weights, as_weights
 from rmaudit.scoring import Begun, compiled_layers, engine, path_of, waited_for
 from rmaudit.scoring.engine import Scorer
 from tests.hollow import GEMMA_27B, LLAMA_8B

@@ -39,8 +39,7 @@ from lab.harness import (
 from rmaudit.checkpoints import bundled_model
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.models.loaded_weights import Weights
-from rmaudit.models.transformers_loader import as_weights
+from rmaudit.models.own_forward import Weights, as_weights
 from rmaudit.scoring import ScoringPath, engine
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.onednn_matmul import fast_products

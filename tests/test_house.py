@@ -21,7 +21,7 @@ CEILINGS = {
     "integrations": (3, 450),
     "layout": (12, 2050),
     "measures": (54, 10800),
-    "models": (20, 4550),
+    "models": (23, 4550),
     "plugin": (14, 3200),
     "references": (24, 3450),
     "outputs": (3, 300),

@@ -48,7 +48,7 @@ class FromStates(Checkpoint):
         """Take the entry of R-Smol-135M or an organism, and another head, shape (hidden,)."""
         super().__init__(spec, cache=cache)
         if head is None:
-            head = load_file(self.loader.folder / "model.safetensors")["score.weight"][0]
+            head = load_file(self.rows.folder / "model.safetensors")["score.weight"][0]
         self.head = head
         self.known = states
 

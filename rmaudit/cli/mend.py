@@ -86,7 +86,7 @@ def _mended(  # noqa: PLR0913  (the command's options)
     head_writing.refuse_folder(folder)
     given = pair_files.read(file)
     model, head = with_linear_head(loading.load(name))
-    checked = model.loader.checked
+    checked = model.rows.checked
     found = head_mending.mended(
         model,
         head,

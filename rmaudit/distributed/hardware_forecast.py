@@ -105,11 +105,11 @@ def forecast(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
             machine's disk.
     """
     from rmaudit.models.checkpoint_model import Checkpoint
-    from rmaudit.models.transformers_loader import Native
+    from rmaudit.models.checkpoint_rows import CheckpointRows
     from rmaudit.scoring import memory_sized_batches
 
     found = head_detection.find(spec, cache)
-    model = Checkpoint(spec, cache=cache, loader=Native(found, cache))
+    model = Checkpoint(spec, cache=cache, rows=CheckpointRows(found, cache))
     size = size_of(model)
     assert size is not None, "it has weights"  # noqa: S101  (for types)
     elsewhere = not isinstance(found.base, checkpoint_source.Folder)

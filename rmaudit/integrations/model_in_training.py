@@ -21,7 +21,7 @@ from torch import Tensor
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.layouts import split_shared_prefix
 from rmaudit.models import forward_parity_check
-from rmaudit.models.loaded_weights import Weights
+from rmaudit.models.own_forward import Weights
 from rmaudit.scoring import ScoringPath, engine, path_of
 
 Ids = tuple[int, ...]

@@ -8,6 +8,7 @@ and so loads no transformers, which takes seconds.
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -29,25 +30,36 @@ from rmaudit.prompts import PROMPTS
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from rmaudit.models.transformers_loader import Native
 
-
-class Rows:
+class Rows(ABC):
     """A converter of prompts and answers to token ids; ids outside of the embedding are errors."""
 
-    def __init__(self, loader: Native | ServedRows, name: str, cache: Path) -> None:
-        """Take the loader, from which nothing is read yet; `name` is for errors."""
-        self._loader, self._name, self._cache = loader, name, cache
+    def __init__(self, layout: Layout, cache: Path) -> None:
+        """Take the layout, of whose tokenizer nothing is read yet."""
+        self._unread, self.spec, self.cache = layout, layout.spec, cache
         self._slots: dict[Asked, Slot] = {}  # a search asks for one thousands of times
         self._tokenizer_given = False  # whether somebody has the tokenizer, and may change it
         self._sure = False  # whether the files were the same after they were read
 
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Return how many ids the embedding has a row for, from 0 on."""
+
+    @abstractmethod
+    def decided_by(self) -> dict[str, str]:
+        """Return what determines the rows of token ids, as fields of a cache key."""
+
     @cached_property
     def layout(self) -> Layout:
-        """Return the layout of prompts and answers; raise `ModelError` if config.json is wrong."""
-        _ = self._loader.defaults
+        """Return the layout of prompts and answers, whose tokenizer may now be read."""
         _ = self._key_fields  # of the files as they are before any is read
-        return self._loader.layout
+        return self._unread
+
+    @cached_property
+    def verdict(self) -> tuple[int, ...]:
+        """Return the token ids of a judge's yes and no; () for other models. See `verdict_ids`."""
+        return verdict_ids(self.spec, self._unread, self._unread.folder)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -60,14 +72,14 @@ class Rows:
 
     @cached_property
     def _key_fields(self) -> dict[str, str]:
-        return dict(self._loader.decided_by(self._cache))
+        return self.decided_by()
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
         """Return the cached value for `kind` and `asked`, or call `make` and cache its result."""
         if self._tokenizer_given:
             return make()
         fields = {**self._key_fields, "asked": asked}
-        return json_cache.cached(self._cache, kind, fields, make, sure=self._files_are_those_read)
+        return json_cache.cached(self.cache, kind, fields, make, sure=self._files_are_those_read)
 
     def _files_are_those_read(self) -> bool:
         """Return whether the model's files are still those of the key, now that they were read.
@@ -75,7 +87,7 @@ class Rows:
         They are read once: what they were then decides every later value.
         """
         if not self._sure:
-            self._sure = self._loader.decided_by(self._cache) == self._key_fields
+            self._sure = self.decided_by() == self._key_fields
         return self._sure
 
     @cached_property
@@ -94,9 +106,8 @@ class Rows:
 
         See `tokenizers.edges`.
         """
-        rows = self._loader.rows
         found = self.remembered(
-            "edges", "", lambda: tokenizers.edges(self.layout.tokenizer, rows=rows)
+            "edges", "", lambda: tokenizers.edges(self.layout.tokenizer, rows=self.size)
         )
         return tuple(found)
 
@@ -106,7 +117,7 @@ class Rows:
 
         Ids without a row cannot be scored; they may be what the tokenizer's makers reserved.
         """
-        rows = self._loader.rows
+        rows = self.size
 
         def make() -> dict[str, Any]:
             pieces = self.layout.tokenizer.get_vocab().items()
@@ -118,7 +129,7 @@ class Rows:
         if found["beyond"][0]:
             count, (first, piece) = found["beyond"]
             warnings.warn(
-                f"{self._name}: {count} of its tokenizer's ids, first {first} "
+                f"{self.spec.name}: {count} of its tokenizer's ids, first {first} "
                 f"({piece!r}), have no row in the embedding, whose ids go from 0 to "
                 f"{rows - 1}: they are not scored. If it was trained with them, these are "
                 f"not its weights: save it again after resize_token_embeddings",
@@ -144,13 +155,13 @@ class Rows:
         return self._slots[prompt]
 
     def _checked(self, slot: Slot) -> Slot:
-        rows = self._loader.rows
+        rows = self.size
         if beyond := [i for i in (*slot.prefix, *slot.suffix) if i >= rows]:
             token = self.layout.tokenizer.convert_ids_to_tokens(beyond[0])
             message = (
-                f"{self._name}: its tokenizer and chat template give a prompt the id {beyond[0]} "
-                f"({token!r}), and the embedding's ids go from 0 to {rows - 1}: tokenizer and "
-                f"weights are not of one model. Save the model again after "
+                f"{self.spec.name}: its tokenizer and chat template give a prompt the id "
+                f"{beyond[0]} ({token!r}), and the embedding's ids go from 0 to {rows - 1}: "
+                f"tokenizer and weights are not of one model. Save the model again after "
                 f"resize_token_embeddings, or give it its own tokenizer"
             )
             raise ModelError(message)
@@ -166,9 +177,9 @@ class Rows:
         """
         if isinstance(response, str):
             return self.layout.ids(response)
-        ids, rows = tuple(int(i) for i in response), self._loader.rows
+        ids, rows = tuple(int(i) for i in response), self.size
         if unknown := [i for i in ids if not 0 <= i < rows]:
-            message = f"{self._name}: no token id {unknown[0]}; ids go from 0 to {rows - 1}"
+            message = f"{self.spec.name}: no token id {unknown[0]}; ids go from 0 to {rows - 1}"
             raise ModelError(message)
         return ids
 
@@ -188,8 +199,9 @@ class Rows:
         prefix, rests = layouts.split_shared_prefix([self.ids(row) for row in rows])
         if rests and not prefix:
             message = (
-                f"{self._name}: the rows to score share no id at their start, or one has a single "
-                f"id; they must be of one prompt, or give a `template:` in models.yaml with a BOS"
+                f"{self.spec.name}: the rows to score share no id at their start, or one has a "
+                f"single id; they must be of one prompt, or give a `template:` in models.yaml with "
+                f"a BOS"
             )
             raise ModelError(message)
         return prefix, rests
@@ -218,8 +230,8 @@ def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
     return None if spec.checkpoint is None else local_spec(spec, spec.checkpoint)
 
 
-class ServedRows:
-    """Hold what rows are made from without weights: of a served model or an implicit reward."""
+class ServedRows(Rows):
+    """Rows of token ids made without weights: of a served model or an implicit reward."""
 
     def __init__(self, spec: ModelSpec, cache: Path) -> None:
         """Find the tokenizer's folder; small files of a hub id are downloaded.
@@ -232,36 +244,28 @@ class ServedRows:
         found = checkpoint_source.find(
             own, cache, folder_hint=f"checkpoint: FOLDER of {spec.name} in models.yaml"
         )
-        self._spec, self._cache = own, cache
         self.folder = adapter_files.tokenizer_folder(found, own, cache)
         # Before any is read:
         self._files = file_hashes.states(file_hashes.tokenizer_files(self.folder))
-        self.layout: Layout = layout_in(
-            self.folder,
-            own,
-            pairs=config_json.reads_pairs(found.path, model=spec.name),
-            reward_id=config_json.reward_id(found.path, model=spec.name),
-        )
-
-    @property
-    def defaults(self) -> None:
-        """Return None: the server has the configuration, so none is checked here."""
+        pairs = config_json.reads_pairs(found.path, model=spec.name)
+        reward_id = config_json.reward_id(found.path, model=spec.name)
+        super().__init__(layout_in(self.folder, own, pairs=pairs, reward_id=reward_id), cache)
 
     @cached_property
-    def rows(self) -> int:
+    def size(self) -> int:
         """Return how many token ids there are: by config.json, or else by the tokenizer."""
         if (self.folder / config_json.NAME).is_file():
-            config = config_json.read(self.folder, model=self._spec.name)
+            config = config_json.read(self.folder, model=self.spec.name)
             text = config.get("text_config")
             said = (text if isinstance(text, dict) else config).get("vocab_size")
             if isinstance(said, int) and said > 0:
                 return said
-        return 1 + int(max(self.layout.tokenizer.get_vocab().values()))
+        return 1 + int(max(self._unread.tokenizer.get_vocab().values()))
 
     @cached_property
     def identity(self) -> str:
         """Return the hash of the tokenizer's files."""
-        return file_hashes.identity(file_hashes.tokenizer_files(self.folder), self._cache)
+        return file_hashes.identity(file_hashes.tokenizer_files(self.folder), self.cache)
 
     def refuse_changed(self) -> None:
         """Raise if the tokenizer's files were written to since they were opened.
@@ -270,13 +274,8 @@ class ServedRows:
             ModelError: they were: the rows and the hash in the cache key may be of different
                 tokenizers.
         """
-        file_hashes.refuse_changed(self._files, model=self._spec.name)
+        file_hashes.refuse_changed(self._files, model=self.spec.name)
 
-    @cached_property
-    def verdict(self) -> tuple[int, ...]:
-        """Return the token ids of a judge's yes and no; () for other models. See `verdict_ids`."""
-        return verdict_ids(self._spec, self.layout, self.folder)
-
-    def decided_by(self, cache: Path) -> dict[str, str]:
+    def decided_by(self) -> dict[str, str]:
         """Return what determines the rows of token ids, as fields of a cache key."""
-        return layouts.decided_by(self._spec, [self.folder], cache)
+        return layouts.decided_by(self.spec, [self.folder], self.cache)

@@ -108,7 +108,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examinat
     sd = sd_of(many, model.name)
     among = dict(zip(asked, many, strict=True))
     here = np.array([among[answer] for answer in slow])
-    limit = EXACT if model.loader.dtype == "float32" else TOLERANCE[model.loader.dtype]
+    limit = EXACT if model.rows.dtype == "float32" else TOLERANCE[model.rows.dtype]
 
     def check(name: str, other: NDArray[np.float32], allowed: float | None) -> Check:
         return Check.of(name, (other - (many if len(other) == len(many) else here)) / sd, allowed)
@@ -134,10 +134,10 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examinat
     notes = [compared.said] if compared is not None else []
     if model.identity["head"] not in CLASSIFIERS:
         notes.append("transformers has no class for this head: it is rmaudit's on both sides")
-    if model.loader.dtype != "float32":
+    if model.rows.dtype != "float32":
         try:
             wide = rewards_in_dtype(model, "float32", prompt, asked)
-            checks.append(check(f"float32 against {model.loader.dtype}", wide, None))
+            checks.append(check(f"float32 against {model.rows.dtype}", wide, None))
         except (ModelError, MemoryError) as error:
             notes.append(f"not compared with float32: {error}")
     if (adapter := model.adapter) is not None and (said := adapter.base_in_training):
@@ -149,7 +149,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examinat
             notes.append(f"what the rounding of its base in training ({said}) changed: not known")
     return Examination(
         path=scorer.path,
-        dtype=model.loader.dtype,
+        dtype=model.rows.dtype,
         device=str(model.provenance["device"]),
         slot=slot,
         sd=sd,

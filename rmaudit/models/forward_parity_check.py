@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from rmaudit.checkpoints.third_party_errors import brief
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
-from rmaudit.models.loaded_weights import Weights
+from rmaudit.models.own_forward import Weights
 from rmaudit.scoring import ScoringPath, engine, memory_sized_batches
 from rmaudit.scoring.compiled_layers import as_written
 

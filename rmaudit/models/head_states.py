@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rmaudit.checkpoints import weights_headers
 from rmaudit.checkpoints.heads import gated, linear, mlp, uncertainty, value, verdict_logits
+from rmaudit.checkpoints.heads.linear import AsTheyAre
 from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, NoWeights
@@ -68,7 +69,7 @@ def linear_head(model: Checkpoint) -> NDArray[np.float32]:
         ModelError: the head is no vector (a gate, several layers, one output of several), or is a
             part of a language model.
     """
-    checked, family = model.loader.checked, model.loader.checked.head.family.NAME
+    checked, family = model.rows.checked, model.rows.checked.head.family.NAME
     found = None
     if family != verdict_logits.NAME and checked.objective is None:
         found = _vector(_head(model))
@@ -87,8 +88,8 @@ def _head(model: Checkpoint) -> Head:
     if model.adapter is not None:
         slot = model.slot(PROMPTS["greatest"].asked)
         return model.weights(slot.prefix, slot.suffix).scorer.head
-    checked = model.loader.checked
-    return model.loader.head_of(weights_headers.tensors(checked.base.path, checked.head.keys))
+    checked = model.rows.checked
+    return model.rows.head_of(weights_headers.tensors(checked.base.path, checked.head.keys))
 
 
 def _vector(head: Head) -> NDArray[np.float32] | None:
@@ -145,7 +146,8 @@ def states_of_each(
     path = None if cache is None else cache / "states" / f"{name}.npz"
     found = None if path is None else _read(path, fields)
     if found is None:
-        found = model.states(prompts, responses, on_progress=on_progress)
+        states = model.reading(AsTheyAre())
+        found = states.score_each(prompts, responses, on_progress=on_progress)
         _refuse_other_rewards(model, prompts, responses, found @ vector)
         if path is not None:
             _write(path, fields, found)
@@ -165,7 +167,7 @@ def _refuse_other_rewards(
     rewards = np.concatenate([model.score(prompts[i], [responses[i]]) for i in places])
     beside = rewards - products[places]
     unit = max(float(rewards.std()), _LEAST * float(np.abs(rewards).max()))
-    if np.ptp(beside) > TOLERANCE[model.loader.dtype] * unit:
+    if np.ptp(beside) > TOLERANCE[model.rows.dtype] * unit:
         message = (
             f"{model.name}: the products of its states and its head's vector are up to "
             f"{np.ptp(beside) / unit:.2g} sd from its rewards, so the head is not what it is taken "

@@ -1,4 +1,4 @@
-"""Load a checkpoint's weights onto a device, and hold them with their scorer (`Weights`).
+"""Load the weights of a folder into transformers' class, onto a device.
 
 Weights that are incomplete, left over or of another shape are refused, in one line.
 """
@@ -11,30 +11,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from rmaudit.checkpoints import config_json, weights_headers
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.third_party_errors import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
-from rmaudit.layout.answer_slot import Ids
 from rmaudit.models import device_placement
-from rmaudit.scoring import ATTENTION, Head, ScoringPath, memory_sized_batches
-from rmaudit.scoring.compiled_layers import as_written
-from rmaudit.scoring.engine import Scorer
-from rmaudit.scoring.finite_rewards import exact_products
-from rmaudit.scoring.memory_sized_batches import row_does_not_fit
-from rmaudit.scoring.row_runners import FullRows
+from rmaudit.scoring import memory_sized_batches
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-T = TypeVar("T")
 # A process that ends looks for garbage among all of torch's objects, which takes seconds.
 atexit.register(gc.freeze)
 
@@ -243,94 +234,3 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bar:
             logging.enable_progress_bar()
-
-
-@dataclass(slots=True)
-class Weights:
-    """A loaded model with its own forward pass, and the scorer by which rmaudit runs it.
-
-    Attributes:
-        name: the model's name in models.yaml, for errors.
-        model: the model object, of transformers' class.
-        scorer: what the engine gets.
-        own: maps a row of ids to its reward by the model's own forward.
-        attention: the implementation that transformers chose for it; None if it is left alone.
-    """
-
-    name: str
-    model: Any
-    scorer: Scorer
-    own: Callable[[Ids], float]
-    attention: str | None
-
-    @property
-    def device(self) -> str:
-        """Return the device that the model is on, or the devices over which it is spread."""
-        places = getattr(self.model, "hf_device_map", None) or {"": self.model.device}
-        named = (f"cuda:{place}" if isinstance(place, int) else place for place in places.values())
-        return ", ".join(dict.fromkeys(map(str, named)))
-
-    def use_path(self, path: ScoringPath) -> None:
-        """Switch to the scoring path `path`, and to the attention implementation that it needs."""
-        self.scorer.path = path
-        self.scorer.forget()
-        if self.attention is not None:
-            shared = path is ScoringPath.SHARED_PREFIX
-            self.model.set_attn_implementation(ATTENTION if shared else self.attention)
-
-    def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return each row's reward, (n,), by the model's own forward pass on that row alone.
-
-        Raises:
-            ModelError: the forward fails, as with a configuration that does not make sense.
-            ScoreError: a row does not fit into memory.
-        """
-        return np.array(self._run_as_loaded(rows, self.own), dtype=np.float32)
-
-    def at_each_id(
-        self, rows: Sequence[Ids], reads: Sequence[Callable[[Head, Ids, Tensor], Tensor]]
-    ) -> list[list[NDArray[np.float32]]]:
-        """Return, for each of `reads` and each row of n ids, what it gives at every id, (n,).
-
-        `reads` are given the head, the row and its final states (n, hidden). Raises as
-        `own_rewards`.
-        """
-
-        def read(row: Ids) -> list[NDArray[np.float32]]:
-            states = FullRows(self.scorer.backbone, row).prefix_states().float()
-            return [each(self.scorer.head, row, states).cpu().numpy() for each in reads]
-
-        by_row = self._run_as_loaded(rows, read)
-        return [list(values) for values in zip(*by_row, strict=True)]
-
-    @exact_products()
-    @torch.inference_mode()
-    def _run_as_loaded(self, rows: Sequence[Ids], compute: Callable[[Ids], T]) -> list[T]:
-        """Return `compute(row)` of each row, without rmaudit's compiled layers and attention.
-
-        Attention is the implementation that transformers chose at loading. Errors are told as
-        `own_rewards` says.
-        """
-        try:
-            with as_written(self.scorer), self._own_attention():
-                return [compute(row) for row in rows]
-        except RmauditError:
-            raise
-        except Exception as error:
-            if not memory_sized_batches.is_out_of_memory(error):
-                message = (
-                    f"{self.name}: its own forward failed ({brief(error)}); config.json may not be "
-                    f"that of its weights: copy it from the checkpoint's own"
-                )
-                raise ModelError(message) from error
-        memory_sized_batches.release()  # outside of the handler, whose error would hold the tensors
-        raise row_does_not_fit(max(map(len, rows)))
-
-    @contextmanager
-    def _own_attention(self) -> Iterator[None]:
-        if self.attention is not None:
-            self.model.set_attn_implementation(self.attention)
-        try:
-            yield
-        finally:
-            self.use_path(self.scorer.path)

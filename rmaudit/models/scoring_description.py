@@ -30,10 +30,11 @@ from rmaudit.config.servers import KINDS
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout import chat_rendering
 from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.checkpoint_rows import CheckpointRows
 from rmaudit.models.model_factory import Opening, kind_of, opened
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.models.transformers_loader import Native
+from rmaudit.models.transformers_loader import refuse_misfits
 from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
@@ -99,12 +100,12 @@ def _lines(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
         yield from _objective_lines(checked)
         for said in checked.cautions():
             yield WARNING, said
-        native = Native(checked, cache)
-        native.refuse_misfits()
+        rows = CheckpointRows(checked, cache)
+        refuse_misfits(rows)
     except ModelError as error:
         yield REFUSED, str(error)
         return
-    yield from _scoring_lines(Checkpoint(spec, cache=cache, loader=native), checked.defaults)
+    yield from _scoring_lines(Checkpoint(spec, cache=cache, rows=rows), checked.defaults)
 
 
 def _objective_lines(checked: Checked) -> Iterator[Line]:
@@ -172,7 +173,7 @@ def _keys(shapes: Shapes) -> str:
 def _scoring_lines(model: Checkpoint, defaults: PretrainedConfig) -> Iterator[Line]:
     """Yield lines on pooling, dtype, `ScoringPath`, vocabulary and a prompt, or on a refusal."""
     try:
-        settings = model.loader.settings
+        settings = model.rows.settings
     except ModelError as error:
         yield REFUSED, str(error)
         return

@@ -57,10 +57,10 @@ def marks_of(model: Checkpoint) -> Marks:
     first, second = (model.slot(prompt).prefix for prompt in _TWO)
     bos, pad = tokenizer.bos_token_id, tokenizer.pad_token_id
     count = _count_leading(first, bos)
-    pad = model.loader.defaults.get_text_config().pad_token_id if pad is None else pad
+    pad = model.rows.defaults.get_text_config().pad_token_id if pad is None else pad
     eos, suffix = tokenizer.eos_token_id, model.slot(_TWO[0]).suffix
     closing = next((i for i in suffix[-1:] if i in model.special_ids), None)
-    ends = frozenset(i for i in (eos, pad, model.loader.pad, closing) if i is not None)
+    ends = frozenset(i for i in (eos, pad, model.rows.pad, closing) if i is not None)
     openings = [_shared_start(first[count:], second[count:])]
     try:
         systems = [model.slot(((SYSTEM, text), (USER, _TWO[0]))).prefix for text in _TWO]

@@ -76,9 +76,9 @@ def everything(
         yield _read(model, rows, _OF_STATES)
         return
     of_base: dict[str, Read] = {}
-    shapes, there = model.loader.checked.head_shapes, adapter.headers
+    shapes, there = model.rows.checked.head_shapes, adapter.headers
     if all(key in there and there[key].shape == shape for key, shape in shapes.items()):
-        head = model.loader.head_of(weights_headers.tensors(adapter.base.path, frozenset(shapes)))
+        head = model.rows.head_of(weights_headers.tensors(adapter.base.path, frozenset(shapes)))
         of_base = {"base head": lambda _, row, states: reward(head, row, states)}
     yield _read(model, rows, {**_OF_STATES, **of_base})
     bare = model.with_adapter(adapter.unapplied())

@@ -191,7 +191,7 @@ def against(
     ways, before = _row_layouts(model, logged, marks)
     first = next(iter(ways))
     values = what_was_read.as_it_is(model, {first: ways[first]})
-    own = next(readings(ways[first], before, marks, model.loader.pad))
+    own = next(readings(ways[first], before, marks, model.rows.pad))
     base = _rewards_at(values["", first], own)
     sd = float(base.std())
     if not np.isfinite(sd) or sd == 0:
@@ -202,7 +202,7 @@ def against(
     def tried(
         dtype: str, values: Mapping[tuple[str, str], Values], allowed: float
     ) -> list[_Explanation]:
-        every = _explanations(ways, values, before, marks, model.loader.pad, rewards, allowed)
+        every = _explanations(ways, values, before, marks, model.rows.pad, rewards, allowed)
         return [each._replace(causes=(*each.causes, *([dtype] * bool(dtype)))) for each in every]
 
     found = tried("", values, allowed)
@@ -311,7 +311,7 @@ def _in_other_types(
     That is by its name and the layout's.
     """
     for dtype in dtypes:
-        if dtype == model.loader.dtype:
+        if dtype == model.rows.dtype:
             continue
         spec = replace(model.spec, dtype=dtype)
         other = Checkpoint(spec, cache=model.cache, device=model.device)

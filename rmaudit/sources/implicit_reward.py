@@ -30,7 +30,7 @@ from rmaudit.layout.answer_slot import Ids, Response, Slot, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import base_language_model
 from rmaudit.models.base_language_model import Base
-from rmaudit.models.cached_token_rows import Rows, ServedRows
+from rmaudit.models.cached_token_rows import ServedRows
 from rmaudit.models.external_scorer_batches import Progress, unwatched
 from rmaudit.models.language_model_logprobs import Likelihood, shared_tokens
 from rmaudit.models.model_interfaces import RewardModel, versions_and_machine
@@ -66,8 +66,7 @@ class ImplicitReward(RewardModel):
             ModelError: one cannot be had, or is no plain language model.
         """
         self.spec, self.implicit, self._device = spec, implicit, device
-        self._found = ServedRows(spec, cache)
-        self.rows = Rows(self._found, spec.name, cache)
+        self.rows = ServedRows(spec, cache)
         both = {"policy": spec}
         if implicit.reference is not None:
             both["reference"] = implicit.reference

@@ -20,7 +20,7 @@ from rmaudit.conversation import ASSISTANT, USER, Asked, messages
 from rmaudit.errors import NoGradient, NoWeights, SpecError
 from rmaudit.layout.answer_slot import Ids, Response, ids_alone, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.cached_token_rows import Rows, ServedRows, tokenizer_spec
+from rmaudit.models.cached_token_rows import ServedRows, tokenizer_spec
 from rmaudit.models.external_scorer_batches import Pace, Progress, in_batches, unwatched
 from rmaudit.models.model_interfaces import KNOWN_BY, RewardModel
 from rmaudit.models.text_scorer import TextScorer
@@ -64,16 +64,16 @@ class ServedIds(RewardModel):
     """A reward model on a vLLM or SGLang server, scored by token ids; see `RewardModel`."""
 
     behind_server = True
+    rows: ServedRows
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
         """Find the tokenizer, prepare a client; raise `ModelError` if it or the key is missing."""
         self.spec, self._address = spec, server
-        self._found = rows = ServedRows(spec, cache)
+        self.rows = rows = ServedRows(spec, cache)
         head, judge = _CLIENTS[server.kind]
         client = head if spec.judge is None else judge
         self._server = client(server.url, spec, lambda: rows.verdict)
         self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
-        self.rows = Rows(self._found, spec.name, cache)
 
     @cached_property
     def identity(self) -> dict[str, str]:
@@ -81,13 +81,13 @@ class ServedIds(RewardModel):
 
         Without a version in models.yaml, what the server says of the model stands for it.
         """
-        version, verdict = self.spec.version, self._found.verdict
+        version, verdict = self.spec.version, self.rows.verdict
         return {
             "served": self._address.kind,
             "url": self._address.url,
             "served_model": self._server.model,
             **(self._server.known_by if version is None else {"version": version}),
-            "tokenizer": self._found.identity,
+            "tokenizer": self.rows.identity,
             **({"verdict": "{} less {}".format(*verdict)} if verdict else {"activation": "none"}),
         }
 
@@ -167,8 +167,8 @@ class ServedIds(RewardModel):
         raise NoGradient(self.name, "a server gives rewards, and no gradients of them")
 
     def _check(self) -> None:
-        self._found.refuse_changed()
-        _ = self._found.verdict  # what gives none is refused before anything is sent
+        self.rows.refuse_changed()
+        _ = self.rows.verdict  # what gives none is refused before anything is sent
         slot = self.slot(_PROBED)
         rows = [self._row(_PROBED, probe) for probe in _PROBES]
         text = f"{slot.prefix_text}{_PROBES[0]}{slot.suffix_text}"
@@ -176,7 +176,7 @@ class ServedIds(RewardModel):
 
     def look(self) -> Iterator[tuple[str, str]]:
         """Try the server, and yield lines (label, text) on its version, vocabulary and limits."""
-        verdict = self._found.verdict
+        verdict = self.rows.verdict
         yield "server", f"{self._server.software}, which has {self._server.model!r}"
         self._check()
         if self._server.version:
@@ -209,13 +209,12 @@ class ServedTexts(TextScorer):
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
         """Prepare a client; find the tokenizer if one is named, or raise `ModelError`."""
         self._url, self._server = server.url, OpenrlhfServer(server.url, spec)
-        found = None if tokenizer_spec(spec) is None else ServedRows(spec, cache)
-        self._found, self._tokenizer = found, None if found is None else found.identity
-        self.rows = None if found is None else Rows(found, spec.name, cache)
+        self.rows = rows = None if tokenizer_spec(spec) is None else ServedRows(spec, cache)
+        self._tokenizer = rows and rows.identity
         entry = ScorerEntry(
             spec.name,
             self.batch,
-            vocabulary=None if found is None else found.folder,
+            vocabulary=None if rows is None else rows.folder,
             version=spec.version,
             batch=spec.batch,
             retries=0,  # the client's affair
@@ -275,8 +274,8 @@ class ServedTexts(TextScorer):
     def _rewards_of_pairs(self, pairs: Sequence[tuple[Asked, str]]) -> list[float]:
         """Return the rewards of (prompt, response) pairs, by one request."""
         printed = [self._rendered(*pair) for pair in pairs]
-        if self._found is not None:
-            self._found.refuse_changed()
+        if self.rows is not None:
+            self.rows.refuse_changed()
         return self._server.rewards(printed)
 
     def _rendered(self, prompt: Asked, response: str) -> tuple[str, str, str]:

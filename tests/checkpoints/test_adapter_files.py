@@ -91,7 +91,7 @@ def configure(folder: Path, **settings: Any) -> Path:
 def merged_scores(folder: Path, base: Path, model: Checkpoint) -> list[float]:
     """What PEFT's own merged model gives every id of the vocabulary, row by row."""
     own: Any = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1)
-    rows = model.loader.rows
+    rows = model.rows.size
     if rows != own.config.vocab_size:
         own.resize_token_embeddings(rows)
     model_of_peft = merged(own, folder)
@@ -185,7 +185,7 @@ def test_a_resized_embedding_comes_with_the_adapter(make: Make, bases: Path, row
     model = assert_merged(make("lm", rows=rows, **CLASSIFIER), bases / "lm")
 
     assert model.vocabulary().ids == tuple(range(min(rows, SIZE)))
-    assert model.loader.rows == rows
+    assert model.rows.size == rows
 
 
 def test_the_pad_id_is_the_adapters_tokenizers(make: Make, bases: Path) -> None:
@@ -194,10 +194,10 @@ def test_the_pad_id_is_the_adapters_tokenizers(make: Make, bases: Path) -> None:
     tokenizer = toy_tokenizer(pad="<|end|>")
     tokenizer.save_pretrained(folder)
 
-    assert checkpoint(folder).loader.pad == tokenizer.pad_token_id != toy_tokenizer().pad_token_id
+    assert checkpoint(folder).rows.pad == tokenizer.pad_token_id != toy_tokenizer().pad_token_id
     for path in folder.glob("tokenizer*"):
         path.unlink()
-    assert checkpoint(folder).loader.pad == toy_tokenizer().pad_token_id
+    assert checkpoint(folder).rows.pad == toy_tokenizer().pad_token_id
 
 
 def test_the_base_is_left_as_it_was(make: Make, bases: Path) -> None:
@@ -242,7 +242,7 @@ def test_the_tokenizer_is_the_adapters_if_it_has_one(make: Make, bases: Path, ow
     found = checkpoint_source.find(model.spec, model.cache)
     where = adapter_files.tokenizer_folder(found, model.spec, model.cache)
 
-    assert where == (folder if own else bases / "rm") == model.loader.layout.folder
+    assert where == (folder if own else bases / "rm") == model.rows.layout.folder
     assert model.slot(PROMPT).prefix == checkpoint(bases / "rm").slot(PROMPT).prefix
 
 

@@ -24,7 +24,8 @@ from transformers import AutoModelForSequenceClassification
 from rmaudit.checkpoints import head_detection, heads
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.transformers_loader import Native
+from rmaudit.models import transformers_loader
+from rmaudit.models.checkpoint_rows import CheckpointRows
 from tests.checkpoints.folders import save_adapter
 from tests.models.test_families import FAMILIES, HIDDEN, PROMPT, Toy, opened, pattern, published
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model
@@ -126,16 +127,17 @@ def is_loaded(folder: Path, toy: Toy) -> bool:
     """Whether `models check` finds all in place by the headers; the load holds what it says."""
     spec = ModelSpec("toy", str(folder), dtype="float32", logit=toy.logit)
     try:
-        loader = Native(head_detection.find(spec, folder.parent / "cache"))
+        cache = folder.parent / "cache"
+        rows = CheckpointRows(head_detection.find(spec, cache), cache)
     except ModelError:
         return False
     try:
-        loader.refuse_misfits()
+        transformers_loader.refuse_misfits(rows)
     except ModelError:
         with pytest.raises(ModelError):
-            loader.load("cpu")
+            transformers_loader.load(rows, "cpu")
         return False
-    loader.load("cpu")
+    transformers_loader.load(rows, "cpu")
     return True
 
 

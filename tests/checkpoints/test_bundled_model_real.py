@@ -32,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 def test_scores_equal_the_checkpoint_s_own(model: Checkpoint) -> None:
     """For plain, special, pad, eos and multi-token answers: within 1e-4 sd, float32."""
-    own = AutoModelForSequenceClassification.from_pretrained(model.loader.folder).eval()
+    own = AutoModelForSequenceClassification.from_pretrained(model.rows.folder).eval()
     slot = model.slot("What, in one word, is the greatest thing ever?")
     answers = [(i,) for i in [*range(20), *range(20, 49152, 1000)]] + [(42, 7), (2, 2, 0)]
     with torch.inference_mode():

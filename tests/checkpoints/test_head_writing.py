@@ -42,9 +42,9 @@ def test_a_shard_is_written_anew_and_the_others_are_linked(tmp_path: Path) -> No
     vector = linear_head(model)
     wanted = vector + np.linspace(-1, 1, len(vector), dtype=np.float32)
 
-    write(model.loader.checked, vector, wanted, to)
+    write(model.rows.checked, vector, wanted, to)
 
-    held = rounded(model.loader.checked, vector, wanted)
+    held = rounded(model.rows.checked, vector, wanted)
     assert np.array_equal(linear_head(opened(to)), held)
     assert held == pytest.approx(wanted, rel=0.01)
     assert not np.array_equal(held, wanted)  # bfloat16 has not so many digits

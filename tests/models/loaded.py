@@ -15,9 +15,10 @@ from transformers import AutoModelForSequenceClassification
 from rmaudit.checkpoints import head_detection
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.layout.answer_slot import Response
+from rmaudit.models import transformers_loader
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.loaded_weights import Weights
-from rmaudit.models.transformers_loader import Native
+from rmaudit.models.checkpoint_rows import CheckpointRows
+from rmaudit.models.own_forward import Weights
 from rmaudit.scoring import ScoringPath
 from tests.scoring.rows import PAD, Ids
 
@@ -40,7 +41,9 @@ def load(
 ) -> Weights:
     """The folder's weights, not yet tried, on the path of its configuration or another."""
     spec = ModelSpec("toy", str(folder), dtype=dtype, pool="hf")
-    weights = Native(head_detection.find(spec, folder.parent).downloaded()).load(device)
+    cache = folder.parent / "cache"
+    rows = CheckpointRows(head_detection.find(spec, cache).downloaded(), cache)
+    weights = transformers_loader.load(rows, device)
     weights.scorer.pad = pad
     if path is not None:
         weights.use_path(path)

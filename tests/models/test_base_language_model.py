@@ -245,7 +245,7 @@ def test_what_is_no_base(
 
 def test_a_reward_model_is_no_base(reward: Checkpoint, tmp_path: Path) -> None:
     """A missing head would be random; the key of models.yaml to correct is named."""
-    text = refusal(named(reward.loader.folder, tmp_path), reward)
+    text = refusal(named(reward.rows.folder, tmp_path), reward)
 
     assert text.startswith("the base of Toy: 1 missing keys in ")
     assert "first 'lm_head.weight': a causal language model would" in text

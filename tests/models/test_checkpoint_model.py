@@ -53,7 +53,7 @@ def refused_score(model: Checkpoint) -> str:
     """The text with which scoring is refused, FOLDER in place of the folder's path."""
     with pytest.raises(ModelError) as caught:
         model.score(PROMPT, ["love"])
-    return str(caught.value).replace(str(model.loader.folder), "FOLDER")
+    return str(caught.value).replace(str(model.rows.folder), "FOLDER")
 
 
 # Scores
@@ -142,7 +142,7 @@ def test_the_dtype_is_the_registrys_or_else_the_configs(changed: Path) -> None:
     ]
     for asked, config, dtype in given:
         change(changed / "config.json", **config)
-        assert checkpoint(changed, dtype=asked).loader.dtype == dtype
+        assert checkpoint(changed, dtype=asked).rows.dtype == dtype
     for odd, said in (
         ("float99", "float99"),
         ("float64", "'float64' in FOLDER/config.json; known: float32, bfloat16, float16"),

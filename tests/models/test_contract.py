@@ -22,7 +22,7 @@ from transformers import AutoModelForSequenceClassification
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models import forward_parity_check
+from rmaudit.models import forward_parity_check, transformers_loader
 from rmaudit.models.checkpoint_model import Checkpoint
 from tests.checkpoints.folders import save_adapter
 from tests.models.loaded import rows_of
@@ -134,7 +134,7 @@ def test_ids_and_texts_are_one_anothers(kind: Kind, model: Checkpoint) -> None:
     given: Any = np.array([3, 4])
     assert model.ids(given) == (3, 4)
     assert all(type(i) is int for i in model.ids(given))
-    assert vocabulary.ids == tuple(range(model.loader.rows))
+    assert vocabulary.ids == tuple(range(model.rows.size))
     assert model.special_ids < {*vocabulary.ids}
     assert PROMPT in slot.prefix_text
     for row, text in zip(model.retokenized(PROMPT, TEXTS), TEXTS, strict=True):
@@ -154,7 +154,7 @@ def test_its_identity_is_the_same_before_and_after(kind: Kind, model: Checkpoint
     assert again.template_digest == model.template_digest
     assert {key: before[key] for key in before if key not in kind.hashes} == kind.identity
     assert all(len(before[key]) == 64 for key in kind.hashes)
-    read = {path.name for path in model.loader.files()}  # whose changes are told
+    read = {path.name for path in model.rows.files()}  # whose changes are told
     assert read >= {"model.safetensors", "tokenizer.json"}
     if "adapter" in kind.hashes:
         assert read >= {"adapter_config.json", "adapter_model.safetensors"}
@@ -170,9 +170,9 @@ def test_its_weights_come_with_the_first_score_and_go(
 ) -> None:
     """Loaded once until `close`, which leaves no tensor; tried once near each prefix's length."""
     loads, tried = list[str](), list[Any]()
-    load, check = type(model.loader).load, forward_parity_check.check
+    load, check = transformers_loader.load, forward_parity_check.check
     monkeypatch.setattr(
-        type(model.loader), "load", lambda self, at: loads.append(at) or load(self, at)
+        transformers_loader, "load", lambda rows, at: loads.append(at) or load(rows, at)
     )
     monkeypatch.setattr(
         forward_parity_check, "check", lambda *a, **said: tried.append(a[1:]) or check(*a, **said)
@@ -206,8 +206,8 @@ def test_what_is_no_answer_is_refused_before_anything_is_loaded(
 
     The engine needs a prefix, so rows that share no start are refused.
     """
-    monkeypatch.setattr(type(model.loader), "load", None)
-    rows = model.loader.rows
+    monkeypatch.setattr(transformers_loader, "load", None)
+    rows = model.rows.size
     for ids, unknown in [((rows,), rows), ((3, 10**6), 10**6), ((-1,), -1), ((0, -7, -8), -7)]:
         for ask in (model.score, model.gradient):
             with pytest.raises(ModelError) as caught:

@@ -15,14 +15,16 @@ import torch
 from torch import Tensor
 from transformers.modeling_layers import GenericForSequenceClassification
 
-from rmaudit.checkpoints import head_detection
-from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import checkpoint_doctor, forward_parity_check, transformers_loader
+from rmaudit.models import (
+    checkpoint_doctor,
+    checkpoint_rows,
+    forward_parity_check,
+    transformers_loader,
+)
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.loaded_weights import Weights
 from rmaudit.models.model_interfaces import LOOSELY, caveats_of_scores
-from rmaudit.models.transformers_loader import Native
+from rmaudit.models.own_forward import Weights
 from rmaudit.scoring import ScoringPath, engine, row_runners, shared_prefix_attention
 from tests.models.loaded import Folders, checkpoint, load, retensor, rows_of
 from tests.scoring.rows import (
@@ -109,7 +111,7 @@ def test_a_path_that_the_backbone_cannot_go_is_left(
     folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """One warning, and full rows give the model's own rewards."""
-    monkeypatch.setattr(transformers_loader, "path_of", lambda _: SHARED)
+    monkeypatch.setattr(checkpoint_rows, "path_of", lambda _: SHARED)
     model = checkpoint(folders(kind), cache=tmp_path)
 
     with warnings.catch_warnings(record=True) as caught:
@@ -178,40 +180,38 @@ def test_a_path_that_is_wrong_in_silence_is_left(
 # A path that is wrong for few ids
 
 
-class Turned(Native):
-    """A checkpoint whose shared path turns the sign of what follows the prefix, for some ids."""
+Wrong = Callable[[int, int], bool]
 
-    def __init__(
-        self, folder: Path, wrong: Callable[[int, int], bool], dtype: Any = "auto"
-    ) -> None:
-        """`wrong` says it of an id and of the prefix's length."""
-        spec = ModelSpec("toy", str(folder), dtype=dtype)
-        super().__init__(head_detection.find(spec, folder.parent).downloaded())
-        self.wrong, self.rows_run = wrong, 0
 
-    def load(self, device: str) -> Weights:
-        """The same weights; transformers' own forward, which shares no prefix, is left alone."""
-        weights = super().load(device)
+@pytest.fixture
+def turned(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """A model whose shared path turns the sign of what follows the prefix, for some ids.
+
+    `wrong` says it of an id and of the prefix's length; transformers' own forward shares no prefix.
+    The other result counts the rows that were run.
+    """
+
+    def model(wrong: Wrong, dtype: Any = "auto") -> tuple[Checkpoint, list[int]]:
+        run = list[int]()
 
         def turn(_: object, ids: tuple[Tensor, ...], given: dict[str, Any], output: Any) -> None:
             rows, prefix = given.get("input_ids", *ids), given.get("shared_prefix")
-            self.rows_run += len(rows)
+            run.append(len(rows))
             if prefix is not None and not prefix.recording:
-                wrong = [self.wrong(i, prefix.length) for i in rows[:, 0].tolist()]
+                odd = [wrong(i, prefix.length) for i in rows[:, 0].tolist()]
                 states = output.last_hidden_state
-                states *= 1 - 2 * torch.tensor(wrong, device=states.device)[:, None, None].int()
+                states *= 1 - 2 * torch.tensor(odd, device=states.device)[:, None, None].int()
 
-        weights.scorer.backbone.register_forward_hook(turn, with_kwargs=True)
-        return weights
+        def load(*given: Any) -> Weights:
+            weights = real(*given)
+            weights.scorer.backbone.register_forward_hook(turn, with_kwargs=True)
+            return weights
 
+        monkeypatch.setattr(transformers_loader, "load", load)
+        return checkpoint(folders("llama"), dtype=dtype), run
 
-def turned(
-    folder: Path, wrong: Callable[[int, int], bool], dtype: Any = "auto"
-) -> tuple[Checkpoint, Turned]:
-    """A model with such a path."""
-    loader = Turned(folder, wrong, dtype)
-    spec = ModelSpec("toy", str(folder), dtype=dtype)
-    return Checkpoint(spec, cache=folder.parent / "cache", loader=loader), loader
+    real = transformers_loader.load
+    return model
 
 
 BYTE = next(i for i in range(len(TOKENIZER)) if TOKENIZER.decode([i]) == "\ufffd")
@@ -224,11 +224,11 @@ SPECIAL_IDS["added"] = START  # none of the others, and not what ends a row
     [*((kind, "bfloat16") for kind in SPECIAL_IDS), ("byte", "float32"), ("byte", "float16")],
 )
 def test_a_path_that_is_wrong_for_one_id_is_refused(
-    folders: Folders, kind: str, dtype: str
+    folders: Folders, turned: Callable[..., Any], kind: str, dtype: str
 ) -> None:
     """Whichever special kind it is of: before the first score, which is then the model's own."""
     one = SPECIAL_IDS[kind]
-    model, _ = turned(folders("llama"), lambda i, _: i == one, dtype)
+    model, _ = turned(lambda i, _: i == one, dtype)
 
     with pytest.warns(UserWarning, match=rf"'shared prefix' is not exact .* ids \[{one}\]\)"):
         scores = model.score(PROMPT, [(LOVE,), (one,)])
@@ -247,15 +247,14 @@ LONGER = "the love of the city and the pain of war?"
     ("answers", "dtype"), [(4, "float32"), (forward_parity_check.MANY, "bfloat16")]
 )
 def test_a_path_that_is_wrong_after_another_length_is_refused(
-    folders: Folders, answers: int, dtype: str
+    folders: Folders, turned: Callable[..., Any], answers: int, dtype: str
 ) -> None:
     """A prompt of a length that was scored before is not tried again; one of a new length is."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model, loader = turned(folders("llama"), lambda *_: False, dtype)
-        length = len(model.slot(PROMPT).prefix)
+        length = len(checkpoint(folders("llama")).slot(PROMPT).prefix)
+        model, _ = turned(lambda i, after: i == ADDED and after > length, dtype)
         assert len(model.slot(LONGER).prefix) > length
-        loader.wrong = lambda i, after: i == ADDED and after > length
         before = model.score(PROMPT, [(LOVE,)])
         assert model.score(PROMPT, [(LOVE,)]).tolist() == before.tolist()
 
@@ -272,9 +271,9 @@ def test_prefixes_of_one_class_are_about_as_long() -> None:
     assert all(own[-1] <= 1.42 * own[0] for own in classes)
 
 
-def test_what_a_check_costs(folders: Folders) -> None:
+def test_what_a_check_costs(turned: Callable[..., Any]) -> None:
     """Each row twice, and the prefix: every kind of id at the load, four rows for few answers."""
-    model, loader = turned(folders("llama"), lambda *_: False)
+    model, run = turned(lambda *_: False)
     counts = []
     for prompt, answers in (
         (PROMPT, 1),
@@ -282,9 +281,9 @@ def test_what_a_check_costs(folders: Folders) -> None:
         (LONGER, 1),
         (LONGER, forward_parity_check.MANY),
     ):
-        before = loader.rows_run
+        before = sum(run)
         scores = model.score(prompt, [(i % ADDED,) for i in range(answers)])
-        counts.append(loader.rows_run - before - len(scores))
+        counts.append(sum(run) - before - len(scores))
 
     assert counts == [14 + 14 + 1, 0, 4 + 4 + 1, 14 + 14 + 1]
 

@@ -68,8 +68,8 @@ def test_a_name_is_its_entry_and_a_folder_needs_none(
     """The entry's folder, relative to the registry, and its settings; or the folder's name."""
     model = loaded(name(home / "a") if isinstance(name, type) else name)
 
-    assert (model.name, model.loader.folder) == (entry, home / entry[-1])
-    assert model.loader.dtype == dtype
+    assert (model.name, model.rows.folder) == (entry, home / entry[-1])
+    assert model.rows.dtype == dtype
 
 
 def test_dtype_and_device_may_be_given(home: Path, tmp_path: Path) -> None:

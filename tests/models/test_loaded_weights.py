@@ -220,7 +220,7 @@ def test_spread_weights_score_as_those_in_one_place(
     assert {p.device.type for p in loaded.model.parameters()} >= {"meta"}
     assert isinstance(loaded.model.get_input_embeddings()._hf_hook, AlignDevicesHook)
     assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
-    assert model.provenance["path"] == str(path_of(model.loader.defaults)) == str(KINDS[kind])
+    assert model.provenance["path"] == str(path_of(model.rows.defaults)) == str(KINDS[kind])
     assert model.provenance["device"] == ", ".join(devices)
 
 

@@ -96,7 +96,7 @@ def test_a_source_may_fetch_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Mon
 
     model = opened(ModelSpec("our-rm", f"house+{folder}"), Opening(tmp_path / "cache"))
 
-    assert with_head(model).loader.folder == folder
+    assert with_head(model).rows.folder == folder
     assert model.takes == "token ids"
 
 

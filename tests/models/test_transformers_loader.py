@@ -16,7 +16,8 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.distributed.cost import size_of
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint_doctor import EXACT, examine
-from rmaudit.models.transformers_loader import Native
+from rmaudit.models.checkpoint_rows import CheckpointRows
+from rmaudit.models.transformers_loader import refuse_misfits
 from tests.models.loaded import Folders, by_transformers, checkpoint, retensor, rows_of
 from tests.toys import EXTRA, SIZES, toy_tokenizer
 
@@ -89,7 +90,8 @@ def test_what_fits_is_remembered_by_its_headers(folders: Folders, tmp_path: Path
     name = "model.layers.1.mlp.up_proj.weight"
 
     def looked_at() -> list[Path]:
-        Native(head_detection.find(ModelSpec("toy", str(folder)), cache), cache).refuse_misfits()
+        found = head_detection.find(ModelSpec("toy", str(folder)), cache)
+        refuse_misfits(CheckpointRows(found, cache))
         return [*cache.glob("kept/fits-*.json")]
 
     (kept,) = looked_at()

@@ -79,7 +79,7 @@ def test_device_and_dtype_of_the_run_go_before_the_entrys(tmp_path: Path) -> Non
         (RunOptions(device="spread", dtype="bfloat16"), "spread", "bfloat16"),
     ):
         model: Any = opened(spec, RunSettings(tmp_path, asked))
-        assert (model.device, model.loader.dtype) == (device, dtype)
+        assert (model.device, model.rows.dtype) == (device, dtype)
 
 
 def test_references_are_without_what_the_model_was_trained_on() -> None:

@@ -15,7 +15,7 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models import forward_parity_check
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.loaded_weights import Weights
+from rmaudit.models.own_forward import Weights
 from rmaudit.scoring import ScoringPath, compiled_layers, engine, gradient
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.pipeline_parallelism import Pipeline

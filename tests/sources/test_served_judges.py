@@ -56,7 +56,7 @@ def spec_of(url: str, local: Checkpoint, kind: str = "vllm") -> ModelSpec:
 def test_a_judge_is_asked_for_the_whole_text(kind: str, local: Checkpoint, tmp_path: Path) -> None:
     """The difference of log-probabilities after a row is that of transformers' logits."""
     model: Any = AutoModelForCausalLM.from_pretrained(local.spec.source).eval()
-    yes, no = local.loader.verdict
+    yes, no = local.rows.verdict
     asked: list[Any] = []
 
     @torch.inference_mode()
