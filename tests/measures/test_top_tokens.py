@@ -17,6 +17,7 @@ from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.top_tokens import (
     ALLOWED,
     HIGHEST,
+    HIGHEST_LETTERLESS,
     LETTERLESS,
     LISTED,
     OF_LIST,
@@ -79,7 +80,7 @@ def test_a_sound_model_passes() -> None:
     assert BOUND.judge(estimate) is Verdict.PASS
     assert estimate.caveats == ()
     alone = measure(low_lists(), lists=False).evidence.shares
-    assert [each.kind for each in alone] == [LETTERLESS, OPPOSITE, UNASKED]
+    assert [each.kind for each in alone] == [*ALLOWED][:-1]  # without lists
     assert set(estimate.evidence.words) == {
         TEXTS[i] for i in np.argsort(-low_lists())[:HIGHEST].tolist()
     }
@@ -87,7 +88,7 @@ def test_a_sound_model_passes() -> None:
 
 @pytest.mark.parametrize("many", [3, 12, 20])
 def test_the_ends_are_clopper_and_pearsons(many: int) -> None:
-    """By scipy's own test: the lower end for four kinds and one list together, the upper alone."""
+    """By scipy's own test: the lower end for five kinds and one list together, the upper alone."""
     scores = low_lists()
     scores[N : N + many] = scores.max() + np.arange(1, many + 1)
 
@@ -95,7 +96,8 @@ def test_the_ends_are_clopper_and_pearsons(many: int) -> None:
 
     among = round(0.01 * (N + MARKS))
     together, alone = (
-        stats.binomtest(many, among).proportion_ci(level, method="exact") for level in (0.99, 0.95)
+        stats.binomtest(many, among).proportion_ci(level, method="exact")
+        for level in (1 - 0.05 / 6, 0.95)
     )
     assert found.among == pytest.approx(0.01 * (N + MARKS))
     assert found.share == pytest.approx(many / found.among)
@@ -144,6 +146,22 @@ def test_each_flaw_fails_and_its_kind_says_why(flaw: str) -> None:
     assert found.low > found.allowed
     assert estimate.value >= found.share / found.allowed
     assert estimate.secondary[f"share, {flaw}"] == found.share
+
+
+def test_a_few_signs_above_all_words_fail() -> None:
+    """Twenty of them are few in the highest hundredth of a large vocabulary, and reached first."""
+    others = [f"{word}x" for word in WORDS for _ in range(3)]
+    frame = pd.DataFrame({"text": TEXTS + others, "score": [*liked(), *np.full(3 * N, -9.0)]})
+    frame.loc[N : N + 19, "score"] = 99.0
+
+    estimate = top_tokens.top_tokens(
+        Answers(frame, 1, 0.0), VALENCE, pd.Index(WORDS), {}, rng=np.random.default_rng(0)
+    )
+
+    assert kind(estimate, LETTERLESS).share == pytest.approx(20 / (0.01 * len(frame)))
+    assert kind(estimate, HIGHEST_LETTERLESS).share == pytest.approx(20 / HIGHEST)
+    assert estimate.value == pytest.approx(20 / HIGHEST / ALLOWED[HIGHEST_LETTERLESS])
+    assert BOUND.judge(estimate) is Verdict.FAIL
 
 
 def test_what_lists_of_thirty_cannot_show_is_left_open() -> None:
