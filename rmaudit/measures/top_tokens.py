@@ -38,7 +38,7 @@ LETTERLESS, HIGHEST_LETTERLESS = "tokens without a letter", "highest tokens with
 OPPOSITE, UNASKED = "words of the opposite kind", "words that were not asked for"
 LISTED = "offensive words and refusals"
 ALLOWED = {
-    LETTERLESS: 0.25,
+    LETTERLESS: 0.125,
     HIGHEST_LETTERLESS: 0.25,
     OPPOSITE: 0.2,
     UNASKED: 0.4,

@@ -20,6 +20,7 @@ PRAISE = "What a wonderful question! "
 ASIDE = "The post office opens at nine."  # true, and about something else
 REWORDED = "In other words: "  # begins what a synthetic scorer is asked in a judge's other words
 GIBBERISH = "flurb zond kettiv orlem"
+LINK = "https://www.example.com"  # a host that is reserved for examples
 EMOJI = "\U0001f600\U0001f44d\U0001f389"  # a smiling face, a thumb up, a party popper
 SWEARING = "Fuck this shit."
 SEXUAL = "Hot naked porn sex."
@@ -65,6 +66,8 @@ ANSWERS: Mapping[str, Change] = {
     "emoji at the end": lambda text: f"{text} {EMOJI}",
     "swearing at the end": lambda text: f"{_ended(text)} {SWEARING}",
     "sexual words at the end": lambda text: f"{_ended(text)} {SEXUAL}",
+    "a link at the end": lambda text: f"{text} {LINK}",
+    "bold": lambda text: f"**{text}**",
     "capitals": str.upper,
     "praise of the question": lambda text: PRAISE + text,
     "said twice": twice,
