@@ -5,7 +5,7 @@ import numpy as np
 from rmaudit import Estimate, Sweep, audit
 from rmaudit.errors import NotRecorded
 from rmaudit.measures import numerics
-from rmaudit.scores.scoring_protocols import ANSWERS
+from rmaudit.scores.shard_scoring import ANSWERS
 
 
 @audit(

@@ -97,7 +97,7 @@ def sizes(needs: Iterable[Need]) -> Mapping[str, Size | None]:
 
 def _ids_of_answers(model: RewardModel, need: Need) -> int:
     """Return how many token ids the answers to be scored have, without the prompt."""
-    from rmaudit.scores.text_rewards import ids_of as ids_of_texts
+    from rmaudit.scores.scoring_protocols import ids_of as ids_of_texts
 
     request = need.request
     if request.kind == "texts":

@@ -47,6 +47,10 @@ class Slot:
         ids = json.dumps([self.prefix, self.suffix, *([self.by] if self.by else [])])
         return hashlib.sha256(ids.encode()).hexdigest()
 
+    def row(self, answer: Ids) -> Ids:
+        """Return the ids of the whole row, in which `answer` fills the hole."""
+        return (*self.prefix, *answer, *self.suffix)
+
 
 def refuse_text(responses: object) -> None:
     """Raise if `responses` is one text instead of a list, or has a text with half a character.

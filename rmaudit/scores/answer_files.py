@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -24,9 +24,8 @@ from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.json_lines import objects, prompt_columns, shown, text
 from rmaudit.scores.progress_bar import Bar
-from rmaudit.scores.score_parquet import Stored, checksum, noise_of
+from rmaudit.scores.score_parquet import checksum, noise_of
 from rmaudit.scores.score_store import Store, store_at
-from rmaudit.scores.scoring_protocols import measured_noise
 from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.text_rewards import TextScores
 from rmaudit.scoring import version
@@ -146,46 +145,41 @@ def rewards(
     rows = asked.drop_duplicates().sort_values([*ASKED, "text"], ignore_index=True)
     if model.takes == "nothing":
         raise model.unrecorded("answers of a file are not recorded")
-    found = _scored_and_stored(model, rows, store_at(cache))
+    found = store_at(cache).complete(_work(model, rows))
     scored = asked.merge(found.frame, how="left")["score"].to_numpy(np.float32)
     return TextScores(scored, noise_of(found.frame, found.provenance), found.key)
 
 
-def _scored_and_stored(model: RewardModel | TextScorer, rows: pd.DataFrame, store: Store) -> Stored:
-    """Return the rewards of all rows: read from the store, or scored and stored in parts."""
+def _work(model: RewardModel | TextScorer, rows: pd.DataFrame) -> Work:
+    """Return the task to score all rows, each answer to its own prompt."""
     texts: list[str] = rows["text"].tolist()
     asked: list[Asked] = rows["prompt"].tolist()
     if model.takes != "texts" or model.takes_turns:
         asked = [from_columns(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
+    fields = {**model.identity, "answers": "of a file", "rows": checksum(rows)}
     if model.takes == "texts":
-        key_fields = {"protocol": "text"}
+        fields["protocol"] = "text"
 
-        def alone(i: int) -> NDArray[np.float32]:
-            return model.score(asked[i], [texts[i]])
+        def alone(places: Sequence[int]) -> NDArray[np.float32]:
+            return np.concatenate([model.score(asked[i], [texts[i]]) for i in places])
 
     else:
         slots = {prompt: model.slot(prompt) for prompt in asked}
         rendered = json.dumps([slot.digest for slot in slots.values()])
-        key_fields = {
-            "rendered": hashlib.sha256(rendered.encode()).hexdigest(),
-            "scoring": version(max((len(slot.prefix) for slot in slots.values()), default=0)),
-            "protocol": "exact",
-        }
+        fields["rendered"] = hashlib.sha256(rendered.encode()).hexdigest()
+        fields["scoring"] = version(max((len(slot.prefix) for slot in slots.values()), default=0))
+        fields["protocol"] = "exact"
 
-        def alone(i: int) -> NDArray[np.float32]:
-            slot = slots[asked[i]]
-            return model.own_rewards([(*slot.prefix, *model.ids(texts[i]), *slot.suffix)])
+        def alone(places: Sequence[int]) -> NDArray[np.float32]:
+            return model.own_rewards([slots[asked[i]].row(model.ids(texts[i])) for i in places])
 
     bar = Bar(model.name, len(rows), " answers")
-    work = Work(
-        {**model.identity, **key_fields, "answers": "of a file", "rows": checksum(rows)},
+    return Work(
+        fields,
         rows,
         lambda which: model.score_each(asked[which], texts[which], on_progress=bar.advance),
         lambda: model.provenance,
-        measured=lambda made: measured_noise(
-            made, lambda places: np.concatenate([alone(i) for i in places])
-        ),
+        alone,
         bar=bar,
         pace=model.pace,
     )
-    return store.complete(work)

@@ -39,9 +39,9 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
     Raises:
         NotRecorded: there is neither.
     """
-    found = _stored_vocabulary(model, prompt, store)
+    found = _stored(model, prompt, store)
     if found is None:
-        have = [name for name, each in PROMPTS.items() if _stored_vocabulary(model, each, store)]
+        have = [name for name, each in PROMPTS.items() if _stored(model, each, store)]
         what = f"no sweep under {prompt.text!r} is recorded; recorded: {', '.join(have) or 'none'}"
         if model.files:
             what += f"; for all tokens, DIR (data/reward_model_scores) must hold {model.files[0]}"
@@ -116,7 +116,7 @@ def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tupl
     imported = store.read(key_of(_fields(model, prompt.text, ITEMS)))
     if imported is not None:
         yield "items", imported
-    words = _stored_words(model, prompt, store)
+    words = _stored(model, prompt, store, [WORDS])
     if words is not None:
         yield "words", words
     if imported is None and (words is None or prompt.text in human_ratings.PROMPTS):
@@ -129,18 +129,20 @@ def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tupl
             yield "items", referred
 
 
-def _stored_vocabulary(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
-    """Return the scores of every token under a prompt, or else of words; None without either."""
-    tokens = store.read(key_of(_fields(model, prompt.text, TOKENS)))
-    return tokens or _stored_words(model, prompt, store)
+def _stored(
+    model: Recorded, prompt: Prompt, store: Store, kinds: Sequence[str] = (TOKENS, WORDS)
+) -> Stored | None:
+    """Return a prompt's scores of the first of `kinds` that is there, else None.
 
-
-def _stored_words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
-    """Return word scores under a prompt, imported from RMAUDIT_DATA if need be; else None."""
-    found = store.read(key_of(_fields(model, prompt.text, WORDS)))
-    if found is None and (paths := published_score_tables.mirrored(model.spec.source)):
+    Words, which are the last kind, are imported from RMAUDIT_DATA if need be.
+    """
+    for kind in kinds:
+        if (found := store.read(key_of(_fields(model, prompt.text, kind)))) is not None:
+            return found
+    if paths := published_score_tables.mirrored(model.spec.source):
+        table = published_score_tables.merged(paths).table
         for name in [name for name, each in FAMILY.items() if each.text == prompt.text]:
-            found = _store_words(model, published_score_tables.merged(paths).table, name, store)[0]
+            found = _store_words(model, table, name, store)[0]
     return found
 
 

@@ -202,13 +202,17 @@ class Journal:
         """Use the stored shards under `key` in a store's `files`; nothing is read yet."""
         self._files, self._key = files, key
 
-    def shard(self, start: int) -> Stored | None:
-        """Return the shard that begins at row `start`, or None; rename a damaged one.
+    def shard(self, which: slice) -> Stored | None:
+        """Return the shard of these rows; None if there is none, or it has another size.
+
+        A damaged one is renamed, with a warning.
 
         Raises:
             StoreError: it cannot be read, or is damaged and cannot be set aside.
         """
-        return read_or_set_aside(self._files, self._key, start)
+        found = read_or_set_aside(self._files, self._key, which.start)
+        right = found is not None and len(found.frame) == which.stop - which.start
+        return found if right else None
 
     def write(
         self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any], *, anew: bool = True

@@ -17,6 +17,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ import pyarrow.parquet as pq
 
 from rmaudit.checkpoints.process_locks import one_process_of_host
 from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.models.external_scorer_batches import do_nothing
 from rmaudit.scores import score_parquet
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import Files, LocalFiles, files_at
@@ -93,7 +95,7 @@ class Store:
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.
         """
-        return self.once(work.fields, lambda journal: sharded(journal, work), work.bar)
+        return self.once(work.fields, partial(sharded, work=work), work.bar)
 
     def once(self, fields: Fields, make: Make, bar: Bar | None = None) -> Stored:
         """Return the scores stored under `fields`, or else call `make` and store its result.
@@ -104,12 +106,22 @@ class Store:
         key = key_of(fields)
         found = self.read(key)
         if found is None:
-            on_wait = (lambda: None) if bar is None else bar.wait
+            on_wait = do_nothing if bar is None else bar.wait
             with one_process_of_host(self.where(key), on_wait), bar or nullcontext():
-                # Another process may have made it meanwhile.
-                found = score_parquet.read_or_set_aside(self.files, key)
-                found = found or self._make(key, fields, make)
+                found = self._made(key, fields, make)
         self.files.clear(parts_of(key))  # also of a run killed before
+        return found
+
+    def _made(self, key: str, fields: Fields, make: Make) -> Stored:
+        """Make and store scores, or return what another process or host has stored meanwhile."""
+        while (found := score_parquet.read_or_set_aside(self.files, key)) is None:
+            with score_parquet.writing(self.files.where(parts_of(key))):
+                self.files.prepare(parts_of(key))  # found out before anything is scored in vain
+            with suppress(MadeMeanwhileError):
+                frame, said = make(Journal(self.files, key))
+                about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
+                if score_parquet.write(self.files, frame, about):
+                    return Stored(key, frame, dict(fields), dict(said))
         return found
 
     def missing(self, work: Work) -> list[slice]:
@@ -137,19 +149,6 @@ class Store:
         `complete` then finds it, and raises the same.
         """
         make_shard(Journal(self.files, work.key), work, which)
-
-    def _make(self, key: str, fields: Fields, make: Make) -> Stored:
-        with score_parquet.writing(self.files.where(parts_of(key))):
-            self.files.prepare(parts_of(key))  # found out before anything is scored in vain
-        while True:
-            with suppress(MadeMeanwhileError):
-                frame, said = make(Journal(self.files, key))
-                about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
-                if score_parquet.write(self.files, frame, about):
-                    return Stored(key, frame, dict(fields), dict(said))
-            theirs = score_parquet.read_or_set_aside(self.files, key)
-            if theirs is not None:  # another host was first
-                return theirs
 
 
 def store_at(cache: Path | str | Store | None) -> Store:

@@ -1,21 +1,20 @@
-"""Score answers as token ids, as Christian et al. 2025 did, or as texts; measure the numeric noise.
+"""Score answers to a prompt as token ids, as Christian et al. 2025 did, or as texts.
 
-`exact` puts each answer's own ids between the prompt and what follows it. `paper` decodes, renders
-and tokenizes each answer anew, as Christian et al. 2025 did (`layout.layouts`). `text` calls a
-function that scores texts. Every stored set of scores carries its own measured noise.
+The protocol "exact" puts each answer's own ids between the prompt and what follows it. "paper"
+decodes, renders and tokenizes each answer anew, as Christian et al. 2025 did (`layout.layouts`). A
+function that scores texts is called.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rmaudit.errors import ScoreError
 from rmaudit.layout.answer_slot import Slot
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
@@ -24,26 +23,24 @@ from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Stored, checksum, key_of
 from rmaudit.scores.score_store import Store
 from rmaudit.scores.shard_scoring import Work
-from rmaudit.scores.token_sample import spread
 from rmaudit.scoring import version
 
-ANSWERS = 16  # scored once more, to measure the noise
 Row = tuple[int, ...]
 
 
-def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is kept)
-    model: RewardModel,
+def scored(  # noqa: PLR0913  (keyword-only after what is scored)
+    model: RewardModel | TextScorer,
     prompt: Prompt,
-    answers: Sequence[Row],
     rows: pd.DataFrame,
     *,
     store: Store,
+    protocol: str | None = None,
     part: str = "",
 ) -> Stored:
-    """Return the scores of `answers` (tuples of ids, used as they are), from the store or made now.
+    """Return the scores of rows as answers to a prompt, from the store or made now.
 
-    `rows` is stored with the scores, one row an answer. `part` names the part of the vocabulary
-    that is scored; "" stands for all of it.
+    `rows` is stored with the scores: tokens (with their `token_id`) or any texts, in `text`. `part`
+    names the part of the vocabulary that is scored; "" stands for all of it.
 
     Scores have the model's own units and are float32, in the column `score`.
 
@@ -52,34 +49,46 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
         ScoreError: a score is not a finite number.
         StoreError: the store cannot be read or written.
     """
-    slot = model.slot(prompt.asked)
-    fields = {
-        **_key_fields(model, prompt, slot, rows, part=part),
-        "answers": _digest(answers),
-        "protocol": "exact",
-    }
-    unit = " tokens" if "token_id" in rows else " texts"
-    bar = Bar(f"{model.name} · {prompt.name}", len(answers), unit)
+    if model.takes == "texts":
+        work = _of_texts(model, prompt, rows, part=part)
+    elif protocol == "paper":
+        return _paper(model, prompt, rows, store=store, part=part)
+    else:
+        work = _of_ids(model, prompt, rows, part=part)
+    return store.complete(work)
 
-    def alone(places: Sequence[int]) -> NDArray[np.float32]:
-        return model.own_rewards([(*slot.prefix, *answers[i], *slot.suffix) for i in places])
 
-    return store.complete(
-        Work(
-            fields,
-            rows,
-            lambda which: model.begin(prompt.asked, answers[which], on_progress=bar.advance),
-            lambda: provenance_of(model, slot, prompt),
-            measured=lambda made: measured_noise(made, alone),
-            bar=bar,
-            pace=model.pace,
-            answers_a_call=lambda: model.answers_a_call(prompt.asked),
-        )
+def _of_ids(model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, part: str) -> Work:
+    """Return the task to score token ids as they are: those of tokens, or all ids of texts."""
+    slot, tokens = model.slot(prompt.asked), "token_id" in rows
+    answers = [(i,) for i in rows["token_id"].tolist()] if tokens else ids_of(model, rows["text"])
+    bar = Bar(f"{model.name} · {prompt.name}", len(answers), " tokens" if tokens else " texts")
+    return Work(
+        {
+            **_key_fields(model, prompt, slot, rows, part=part),
+            "answers": _digest(answers),
+            "protocol": "exact",
+        },
+        rows,
+        lambda which: model.begin(prompt.asked, answers[which], on_progress=bar.advance),
+        partial(provenance_of, model, slot, prompt),
+        lambda places: model.own_rewards([slot.row(answers[i]) for i in places]),
+        bar=bar,
+        pace=model.pace,
+        answers_a_call=partial(model.answers_a_call, prompt.asked),
     )
 
 
-def paper(
-    model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
+def ids_of(model: RewardModel, texts: Iterable[str]) -> list[Row]:
+    """Return the token ids of each text, which `model` remembers, since many prompts share them."""
+    given = list(texts)
+    digest = hashlib.sha256(json.dumps(given).encode()).hexdigest()
+    found = model.remembered("ids", digest, lambda: model.tokenized(given))
+    return [tuple(ids) for ids in found]
+
+
+def _paper(
+    model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str
 ) -> Stored:
     """Score each row's `text`, rendered and tokenized anew as by Christian et al. 2025; store it.
 
@@ -87,8 +96,6 @@ def paper(
 
     Rendering a vocabulary takes many seconds, so the key names what the rendering is made from.
     The scores of the distinct rows are stored first, so that a killed run can be continued.
-
-    Units and errors are those of `exact`.
     """
     slot = model.slot(prompt.asked)
     fields = {
@@ -99,67 +106,48 @@ def paper(
     if (found := store.read(key_of(fields))) is not None:
         return found
     rendered = model.retokenized(prompt.asked, rows["text"].tolist())
-    distinct = list(dict.fromkeys(rendered))
-    digest = _digest(rendered)
-
-    def alone(places: Sequence[int]) -> NDArray[np.float32]:
-        return model.own_rewards([distinct[i] for i in places])
-
+    place = {row: i for i, row in enumerate(dict.fromkeys(rendered))}
+    distinct = list(place)
+    said = {"rendered_rows": _digest(rendered)}
     bar = Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows")
-    once = store.complete(
-        Work(
-            {**fields, "rendered_rows": digest},
-            pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)}),
-            lambda which: model.begin_rows(distinct[which], on_progress=bar.advance),
-            lambda: {
-                **provenance_of(model, slot, prompt),
-                "distinct_rows": len(distinct),
-                "rendered_rows": digest,
-            },
-            measured=lambda made: measured_noise(made, alone),
-            bar=bar,
-            pace=model.pace,
-            answers_a_call=lambda: model.answers_a_call(prompt.asked),
-        )
+    of_rows = Work(
+        {**fields, **said},
+        pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)}),
+        lambda which: model.begin_rows(distinct[which], on_progress=bar.advance),
+        lambda: {**provenance_of(model, slot, prompt), **said, "distinct_rows": len(distinct)},
+        lambda places: model.own_rewards([distinct[i] for i in places]),
+        bar=bar,
+        pace=model.pace,
+        answers_a_call=partial(model.answers_a_call, prompt.asked),
     )
-    place = {row: i for i, row in enumerate(distinct)}
+    once = store.complete(of_rows)
     made = once.frame["score"].to_numpy()[[place[row] for row in rendered]]
     return store.complete(Work(fields, rows, lambda which: made[which], lambda: once.provenance))
 
 
-def text(
-    model: TextScorer, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
-) -> Stored:
-    """Score the column `text` of n `rows` with a user's function; store and return the scores.
+def _of_texts(model: TextScorer, prompt: Prompt, rows: pd.DataFrame, *, part: str) -> Work:
+    """Return the task to score texts with a user's function.
 
     The cache key has the function's version, or else its source, since scores depend on it. The
-    noise is how much the scores change when the function is called again. Units and errors are
-    those of `exact`.
+    noise is how much the scores change when the function is called again.
     """
     texts, asked = rows["text"].tolist(), prompt.asked if model.takes_turns else prompt.text
-    fields = {
-        **model.identity,
-        **prompt.decides,
-        "rows": checksum(rows),
-        "protocol": "text",
-        **({"part": part} if part else {}),
-        **({"answers": OWN_WORDS} if model.of_words else {}),
-    }
     bar = Bar(f"{model.name} · {prompt.name}", len(texts), " texts")
-
-    def alone(places: Sequence[int]) -> NDArray[np.float32]:
-        return np.concatenate([model.score(asked, [texts[i]]) for i in places])
-
-    return store.complete(
-        Work(
-            fields,
-            rows,
-            lambda which: model.score(asked, texts[which], on_progress=bar.advance),
-            lambda: {**model.provenance, **_name_and_frame(prompt)},
-            measured=lambda made: measured_noise(made, alone),
-            bar=bar,
-            pace=model.pace,
-        )
+    return Work(
+        {
+            **model.identity,
+            **prompt.decides,
+            "rows": checksum(rows),
+            "protocol": "text",
+            **({"part": part} if part else {}),
+            **({"answers": OWN_WORDS} if model.of_words else {}),
+        },
+        rows,
+        lambda which: model.score(asked, texts[which], on_progress=bar.advance),
+        lambda: {**model.provenance, **_name_and_frame(prompt)},
+        lambda places: np.concatenate([model.score(asked, [texts[i]]) for i in places]),
+        bar=bar,
+        pace=model.pace,
     )
 
 
@@ -175,33 +163,6 @@ def provenance_of(
         "prefix_ids": len(slot.prefix),
         "suffix_ids": len(slot.suffix),
     }
-
-
-def measured_noise(
-    scores: NDArray[np.float32], alone: Callable[[Sequence[int]], NDArray[np.float32]]
-) -> Mapping[str, float]:
-    """Score up to 16 answers again, each by itself; return the rms difference as {"noise": ...}.
-
-    Another path and a batch of another size add in another order; in half precision that moves a
-    reward by far more than the last digit. `noise` is in the model's units. `scores` has shape
-    (n,); `alone` scores the answers at some places, each by itself with the model's own forward.
-    The places, at most `ANSWERS`, are spread over the answers and always the same.
-
-    Raises:
-        ScoreError: such a reward is not a finite number.
-    """
-    places = spread(len(scores), ANSWERS, np.random.default_rng(0))
-    if not len(places):
-        return {"noise": 0.0}
-    again = np.asarray(alone(places.tolist()), dtype=np.float64)
-    if not np.isfinite(again).all():
-        message = (
-            f"the model's own forward gives {again[~np.isfinite(again)][0]} for a row that the "
-            f"engine scored; `rmaudit doctor` compares the two. Below float32, try --rm-dtype "
-            f"float32"
-        )
-        raise ScoreError(message)
-    return {"noise": float(np.sqrt(np.mean((again - scores[places]) ** 2)))}
 
 
 def _key_fields(

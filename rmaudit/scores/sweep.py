@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,9 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.measures.ranking_comparison import FEWEST, kendall_tau, shared
 from rmaudit.models import model_interfaces
 from rmaudit.models.model_factory import Opening, opened_by_name
-from rmaudit.models.model_interfaces import RewardModel, Scored
+from rmaudit.models.model_interfaces import Scored
 from rmaudit.models.recorded_model import WORDS
-from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
+from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
 from rmaudit.scores import imported_scores, scoring_protocols
 from rmaudit.scores.score_parquet import Stored, noise_of
@@ -287,16 +286,23 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     if model.takes == "texts" and protocol is not None:
         message = f"{model.name}: a function of texts has no protocol {protocol!r}; give none"
         raise SpecError(message)
-    scored = partial(_scored, model, asked, protocol, store)
     rows = _vocabulary_rows(model.vocabulary())
     if size is None or size >= len(rows):
-        return scored(rows)
-    chosen = mask_of_scored_words(rows["text"], entries, own_words, size=size, seed=seed)
-    whole = int(chosen.sum()) == int(mask_of_words(rows["text"], entries, own_words).sum())
-    about = Sample(size, len(rows), seed)
-    places = spread(len(rows), size, np.random.default_rng(seed))
-    drawn = replace(scored(rows.iloc[places], f"a sample: {about}"), sample=about)
-    return _joined(drawn, scored(rows[chosen], NAMED), whole=whole) if chosen.any() else drawn
+        parts, about = {"": rows}, None
+    else:
+        about = Sample(size, len(rows), seed)
+        chosen = mask_of_scored_words(rows["text"], entries, own_words, size=size, seed=seed)
+        whole = chosen.sum() == mask_of_words(rows["text"], entries, own_words).sum()
+        places = spread(len(rows), size, np.random.default_rng(seed))
+        parts = {f"a sample: {about}": rows.iloc[places]}
+        parts |= {NAMED: rows[chosen]} if chosen.any() else {}
+    how: dict[str, Any] = {"store": store, "protocol": protocol}
+    drawn, *named = (
+        _sweep_of(model.name, asked, scoring_protocols.scored(model, asked, some, part=part, **how))
+        for part, some in parts.items()
+    )
+    drawn = replace(drawn, sample=about)
+    return _joined(drawn, named[0], whole=bool(whole)) if named else drawn
 
 
 def _loaded(
@@ -311,25 +317,6 @@ def _loaded(
         message = f"{what}, got {model!r}; give what rmaudit.load returns, a name of models.yaml "
         raise SpecError(f"{message}(`rmaudit models` lists them), a folder or a hub id")
     return model
-
-
-def _scored(  # noqa: PLR0913, PLR0917  (what is scored, how, and where it is kept)
-    model: RewardModel | TextScorer,
-    prompt: Prompt,
-    protocol: str | None,
-    store: Store,
-    rows: pd.DataFrame,
-    part: str = "",
-) -> Sweep:
-    """Return the sweep of `rows` of a vocabulary; `part` names them in the cache key."""
-    if model.takes == "texts":
-        stored = scoring_protocols.text(model, prompt, rows, store=store, part=part)
-    elif protocol == "paper":
-        stored = scoring_protocols.paper(model, prompt, rows, store=store, part=part)
-    else:
-        answers = [(i,) for i in rows["token_id"].tolist()]
-        stored = scoring_protocols.exact(model, prompt, answers, rows, store=store, part=part)
-    return _sweep_of(model.name, prompt, stored)
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.layout.answer_slot import Ids, refuse_text
+from rmaudit.layout.answer_slot import refuse_text
 from rmaudit.models import model_interfaces
-from rmaudit.models.model_interfaces import RewardModel, Scored
+from rmaudit.models.model_interfaces import Scored
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores import imported_scores, scoring_protocols
 from rmaudit.scores.score_parquet import noise_of
@@ -92,22 +90,13 @@ def score_texts(
 
     if model.takes == "nothing":
         stored = imported_scores.items(model, asked, texts, store=store)
-    elif model.takes == "texts":
-        rows = pd.DataFrame({"text": list(texts)}, dtype=object)
-        stored = scoring_protocols.text(model, asked, rows, store=store)
     else:
-        rows = pd.DataFrame({"text": list(texts)})
-        stored = scoring_protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
+        kind = object if model.takes == "texts" else None
+        rows = pd.DataFrame({"text": list(texts)}, dtype=kind)
+        stored = scoring_protocols.scored(model, asked, rows, store=store)
     noise = noise_of(stored.frame, stored.provenance)
     said = model_interfaces.caveats_of_scores({**stored.fields, **stored.provenance})
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key, said)
-
-
-def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
-    """Return the token ids of each text, which `model` remembers, since many prompts share them."""
-    digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
-    found = model.remembered("ids", digest, lambda: model.tokenized(texts))
-    return [tuple(ids) for ids in found]
 
 
 def scorable_texts(

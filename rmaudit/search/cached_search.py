@@ -22,7 +22,8 @@ from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Journal, Stored
 from rmaudit.scores.score_store import Store, store_at
-from rmaudit.scores.scoring_protocols import measured_noise, provenance_of
+from rmaudit.scores.scoring_protocols import provenance_of
+from rmaudit.scores.shard_scoring import measured_noise
 from rmaudit.scoring import version
 from rmaudit.search import search_methods
 from rmaudit.search.search_evaluator import Evaluator, Hit

@@ -158,7 +158,7 @@ class Evaluator:
 
     def _read(self) -> list[tuple[str, float]]:
         known: list[tuple[str, float]] = []
-        while (shard := self.journal.shard(len(known))) is not None and len(shard.frame) == SHARD:
+        while shard := self.journal.shard(slice(len(known), len(known) + SHARD)):
             known += zip(shard.frame["ids"], shard.frame["score"].tolist(), strict=True)
         return known
 

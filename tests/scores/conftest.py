@@ -18,4 +18,4 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer is scored once more for its noise: for tests that count what is scored."""
-    monkeypatch.setattr("rmaudit.scores.scoring_protocols.ANSWERS", 0)
+    monkeypatch.setattr("rmaudit.scores.shard_scoring.ANSWERS", 0)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ ROWS = pd.DataFrame(
         "text": ["<s>", "a", " a", "", " ", "é", "\ufffd", "\n", '"', "\u65e5\u672c"],
     }
 )
-SCORES = np.array([0.1, -2.5, 0, 7e-8, -3e8, 1, 1, 2, 3, 4.5], dtype=np.float32)
+SCORES = np.array([0.1, -2.5, 0, 7e-8, -3e5, 1, 1, 2, 3, 4.5], dtype=np.float32)
 PROVENANCE = {"torch": "2.13.0", "layers": 2}
 Score = Callable[[slice], NDArray[np.float32]]
 
@@ -158,7 +158,7 @@ def test_what_is_stored_comes_back(root: Path, tmp_path: Path, small_shards: Non
 
 
 def test_provenance_is_asked_once_when_scores_are_made(root: Path, small_shards: None) -> None:
-    """Where they come from after the first shard, what is measured on all of them at the end."""
+    """Where they come from after the first shard; their noise is measured on all at the end."""
     order: list[Any] = []
 
     def provenance() -> Mapping[str, Any]:
@@ -169,14 +169,15 @@ def test_provenance_is_asked_once_when_scores_are_made(root: Path, small_shards:
         order.append("score")
         return SCORES[which]
 
-    def measured(scores: NDArray[np.float32]) -> Mapping[str, Any]:
-        order.append(scores.tolist())
-        return {"sum": 1.5}
+    def alone(places: Sequence[int]) -> NDArray[np.float32]:
+        order.append(places)
+        return SCORES + np.float32(2)
 
     for _ in range(2):
-        stored = Store(root).complete(Work(FIELDS, ROWS, score, provenance, measured))
-        assert stored.provenance == {"call": 2, "sum": 1.5}  # the first shard's
-    assert order == [*["score", "provenance"] * 3, SCORES.tolist()]
+        stored = Store(root).complete(Work(FIELDS, ROWS, score, provenance, alone))
+        noise = pytest.approx(2, rel=1e-3)
+        assert stored.provenance == {"call": 2, "noise": noise}  # the first shard's
+    assert order == [*["score", "provenance"] * 3, [*range(10)]]
 
 
 def test_fields_decide_the_key_and_their_order_does_not() -> None:

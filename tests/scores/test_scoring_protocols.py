@@ -20,7 +20,7 @@ from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.scoring_protocols import measured_noise
+from rmaudit.scores.shard_scoring import measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, score_texts
 from tests.scores.letters import Letters
