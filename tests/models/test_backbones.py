@@ -31,7 +31,7 @@ SHARES, EXPANDS, FULL = (
     ScoringPath.FULL_ROWS,
 )
 KNOWN = {**dict.fromkeys(SHARED, SHARES), **dict.fromkeys(EXPANDED, EXPANDS)}
-# `test_engine` has all pairs of pads and suffixes, on the kinds that matter most.
+# `test_any_checkpoint` draws pads and suffixes, on the kinds that matter most.
 CASES: list[tuple[int | None, Ids]] = [(PAD, (END,)), (None, (END, NEWLINE))]
 LONGEST = len(PREFIX) + 2  # beyond it, changing rotations change
 WINDOW: dict[str, Any] = {"sliding_window": 8}

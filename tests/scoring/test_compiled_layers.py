@@ -91,13 +91,16 @@ def test_what_cannot_be_compiled_is_refused(
         compiled_layers.fuse(Scorer(**given), name="toy")
 
 
-def test_compiled_rewards_have_keys_of_their_own(tmp_path: Path) -> None:
+@pytest.fixture
+def plain_and_fused(tmp_path: Path) -> list[Checkpoint]:
+    """The same checkpoint, by an entry that does not ask for compiled layers and one that does."""
+    folder = str(toy_checkpoint(tmp_path / "toy", num_hidden_layers=1))
+    return [Checkpoint(ModelSpec("t", folder, compiled=on), cache=tmp_path) for on in (False, True)]
+
+
+def test_compiled_rewards_have_keys_of_their_own(plain_and_fused: list[Checkpoint]) -> None:
     """They differ by rounding; who has not asked for them keeps the keys that there were."""
-    folder = str(toy_checkpoint(tmp_path / "toy"))
-    plain, fused = (
-        Checkpoint(ModelSpec("toy", folder, compiled=asked), cache=tmp_path)
-        for asked in (False, True)
-    )
+    plain, fused = plain_and_fused
 
     assert fused.identity == {**plain.identity, "compiled": "layers"}
     assert fused.provenance["compiled"] == "layers"
@@ -105,18 +108,11 @@ def test_compiled_rewards_have_keys_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_an_entry_asks_for_it(tmp_path: Path) -> None:
+def test_an_entry_asks_for_it(plain_and_fused: list[Checkpoint]) -> None:
     """With torch's own compiler; rewards within 1e-4 sd."""
-    folder = str(toy_checkpoint(tmp_path / "toy", num_hidden_layers=1))
-    plain, fused = (
-        Checkpoint(ModelSpec("toy", folder, compiled=asked), cache=tmp_path)
-        for asked in (False, True)
-    )
     answers = [(i,) for i in range(10, 40)]
-    expected = plain.score("the love?", answers)
+    expected, found = (model.score("the love?", answers) for model in plain_and_fused)
 
-    found = fused.score("the love?", answers)
-
-    assert fused.weights((), ()).scorer.compiled
+    assert plain_and_fused[1].weights((), ()).scorer.compiled
     np.testing.assert_allclose(found, expected, atol=1e-4 * expected.std())
     torch.compiler.reset()

@@ -49,11 +49,13 @@ def backbone(
     ("toy", "own", "in_float32"),  # attention scores: heads * (24 of the prefix + 16)
     [
         (backbone(), 4 * (8 * 32 + 3 * 48 + 160), 2 * 32 + 160),
-        (backbone(dtype=torch.bfloat16), 2 * (8 * 32 + 3 * 48 + 160), 2 * 32 + 160),
-        (backbone(inner=None), 4 * (8 * 32 + 3 * 128 + 160), 2 * 32 + 160),
-        (backbone(heads=8), 4 * (8 * 32 + 3 * 48 + 320), 2 * 32 + 320),
+        (
+            backbone(dtype=torch.bfloat16, inner=None, heads=8),
+            2 * (8 * 32 + 3 * 128 + 320),
+            2 * 32 + 320,
+        ),
     ],
-    ids=["float32", "bfloat16", "no intermediate size", "more heads"],
+    ids=["float32", "bfloat16, no intermediate size, more heads"],
 )
 def test_bytes_per_id(toy: Any, own: int, in_float32: int) -> None:
     """Hidden, intermediate and attention's share, in the run's dtype and in float32, twice."""

@@ -6,8 +6,7 @@ import copy
 import gc
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -48,47 +47,10 @@ def layers_of(scorer: Scorer) -> list[nn.Module]:
     return list(scorer.backbone.get_submodule("layers").children())
 
 
-@contextmanager
-def waiting_for_the_next(scorer: Scorer, batches: int) -> Iterator[list[str]]:
-    """The second device finishes no batch but the last until the first has begun the next one.
-
-    Gives what happens, in order: a batch "in" and "out" of the devices 0 and 1.
-    """
-    begun = [threading.Event() for _ in range(batches + 1)]
-    begun[-1].set()
-    seen: list[str] = []
-    count = {0: 0, 1: 0}
-
-    def enter(device: int) -> None:
-        seen.append(f"{device} in")
-        count[device] += 1
-        if not device:
-            begun[count[0] - 1].set()
-        elif not begun[count[1]].wait(PATIENCE):
-            raise RuntimeError("the first device waits for the second")
-
-    layers = layers_of(scorer)
-    hooks = [
-        *(
-            layer.register_forward_pre_hook(lambda *_, device=device: enter(device))
-            for device, layer in enumerate(layers)
-        ),
-        *(
-            layer.register_forward_hook(lambda *_, device=device: seen.append(f"{device} out"))
-            for device, layer in enumerate(layers)
-        ),
-    ]
-    try:
-        yield seen
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [ScoringPath.SHARED_PREFIX, ScoringPath.EXPANDED_CACHE])
 def test_the_next_batch_begins_before_the_last_has_ended(llama: Toy, path: ScoringPath) -> None:
-    """On one device while the other still works; one batch at a time on each; the same bytes."""
+    """Each enters the first device as the last one enters the second; one at a time; same bytes."""
     scorer, alone = spread(llama, path), spread(llama, path)
     alone.pipeline = None
     ids = 1 if path is ScoringPath.SHARED_PREFIX else len(PREFIX) + 1
@@ -96,18 +58,28 @@ def test_the_next_batch_begins_before_the_last_has_ended(llama: Toy, path: Scori
     scorer.ids_per_batch = 10**6  # it makes five batches a device of them
     for one in (scorer, alone):
         engine.score(one, PREFIX, SINGLES[:1], ())  # the prefix has run
+    seen, meeting = list[str](), threading.Barrier(2, timeout=PATIENCE)
 
-    with waiting_for_the_next(scorer, BATCHES) as seen:
+    def enter(device: int) -> None:
+        before = seen.count(f"{device} in")
+        seen.append(f"{device} in")
+        if before != (BATCHES - 1 if device else 0):  # not the last, not the first
+            meeting.wait()
+
+    with ExitStack() as hooks:
+        for device, layer in enumerate(layers_of(scorer)):
+            entered = layer.register_forward_pre_hook(lambda *_, at=device: enter(at))
+            left = layer.register_forward_hook(lambda *_, at=device: seen.append(f"{at} out"))
+            hooks.callback(entered.remove)
+            hooks.callback(left.remove)
         rewards = engine.score(scorer, PREFIX, SINGLES, ())
 
     expected = engine.score(alone, PREFIX, SINGLES, ())
     assert rewards.tobytes() == expected.tobytes()
     assert len(set(rewards.tolist())) > 50
     for device in "01":
-        assert [one for one in seen if one[0] == device] == [
-            f"{device} in",
-            f"{device} out",
-        ] * BATCHES
+        own = [event for event in seen if event[0] == device]
+        assert own == [f"{device} in", f"{device} out"] * BATCHES
 
 
 @pytest.mark.slow

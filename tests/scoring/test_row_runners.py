@@ -6,12 +6,11 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import accelerate
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from transformers import DynamicCache
 
 from rmaudit.errors import ModelError
@@ -23,11 +22,9 @@ from tests.scoring.rows import (
     PAD,
     PREFIX,
     WAR,
-    Ids,
     Toy,
     assert_same,
     load,
-    recorded,
 )
 from tests.toys import toy_checkpoint
 
@@ -47,36 +44,6 @@ def lengths_seen(module: nn.Module) -> Iterator[list[int]]:
 
 
 # The states are those of full rows
-
-
-@pytest.mark.parametrize("path", ScoringPath)
-@torch.inference_mode()
-def test_each_path_gives_the_states_of_full_rows(tmp_path: Path, path: ScoringPath) -> None:
-    """Rows of any length, one after another, and of nothing, which are read inside the prefix."""
-    mistral = load(toy_checkpoint(tmp_path, kind="mistral"))  # its window ends in the prefix
-    backbone = (mistral.shared if path is SHARES else mistral.own).base_model
-
-    def own_states(row: Ids) -> Tensor:
-        output = mistral.own.base_model(input_ids=torch.tensor([row]), use_cache=False)
-        states: Tensor = output.last_hidden_state[0]
-        return states
-
-    with recorded(backbone) as ran:
-        after = row_runners.prepare(path, backbone, PREFIX)
-        first = None
-        for length in (1, 5, 2, 1):
-            rows = [tuple(range(start, start + length)) for start in (5, 50, 100)]
-            states = after.states(rows, [LENGTH + length - 1] * 3)
-            expected = [own_states((*PREFIX, *row))[-1] for row in rows]
-            torch.testing.assert_close(states, torch.stack(expected), rtol=0, atol=1e-4)
-            first = states if first is None else first
-        assert torch.equal(first, states)  # what is kept of the prefix is as it was
-        inside = after.states([(), (), ()], [0, LENGTH - 1, 7])
-    own = own_states(PREFIX)[[0, LENGTH - 1, 7]]
-    torch.testing.assert_close(inside, own, rtol=0, atol=1e-4)
-    assert sum(batch == [PREFIX] for batch in ran) == (path is not FULL)
-    assert after.ids_of((LOVE, END)) == (2 if path is SHARES else 26)
-    assert after.causal is (path is not FULL)
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma2", "gpt2"])
@@ -119,22 +86,6 @@ def test_a_strange_cache_is_not_expanded(llama: Toy, tmp_path: Path) -> None:
     minimax = load(toy_checkpoint(tmp_path, kind="minimax"), EXPANDS)
     with pytest.raises(ModelError, match=r"^MiniMaxModel: its cache is a MiniMaxCache, not a "):
         engine.score(minimax.scorer(), PREFIX, ANSWERS, (END,))
-
-
-def test_positions_are_given_where_they_are_taken(llama: Toy, tmp_path: Path) -> None:
-    """Llama takes them, Bloom has none."""
-    given: list[Any] = []
-
-    def note(_: object, __: object, kwargs: dict[str, Any]) -> None:
-        given.append(kwargs.get("position_ids"))
-
-    for toy in (llama, load(toy_checkpoint(tmp_path, kind="bloom"))):
-        hook = toy.own.base_model.register_forward_pre_hook(note, with_kwargs=True)
-        engine.score(Toy(toy.own, toy.own, EXPANDS).scorer(), PREFIX, [(LOVE,), (WAR,)], (END,))
-        hook.remove()
-
-    assert [positions is None for positions in given] == [True, False, True, True]
-    assert given[1].tolist() == [[LENGTH, LENGTH + 1]] * 2
 
 
 def test_ids_go_where_the_embedding_runs(llama: Toy) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, sqrt, tanh
+from math import sqrt
 
 import pytest
 import torch
@@ -60,7 +60,15 @@ CASES = {
     "narrower values, window, one key head": Case(kv_heads=1, width=3, window=4),
     "narrower values, no prefix": Case(past=0, width=3),
 }
-each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+LONG = {  # and whether torch's fused attention runs them
+    "long": (Case(past=LONG_PREFIX), True),
+    "long, one own id, a key head each": (Case(past=LONG_PREFIX, length=1, kv_heads=4), True),
+    "long, window as long as everything": (Case(past=LONG_PREFIX, window=LONG_PREFIX + 3), True),
+    "long, window inside the prefix": (Case(past=LONG_PREFIX, window=LONG_PREFIX), False),
+    "long, softcap": (Case(past=LONG_PREFIX, softcap=0.5), False),
+    "long, narrower values": (Case(past=LONG_PREFIX, width=3), False),
+}
+EVERY = {**{name: (case, False) for name, case in CASES.items()}, **LONG}
 
 
 def tensors(case: Case) -> tuple[Tensor, Tensor, Tensor, Prefix]:
@@ -78,91 +86,57 @@ def tensors(case: Case) -> tuple[Tensor, Tensor, Tensor, Prefix]:
     return query, key, value, prefix
 
 
-def by_hand(case: Case) -> Tensor:
-    """The same from the definition, number by number: shape (B, L, heads, width of the values)."""
+def by_definition(case: Case) -> Tensor:
+    """The same in float64 over whole rows: shape (B, L, heads, width of the values)."""
     query, key, value, prefix = tensors(case)
-    out = torch.zeros(BATCH, case.length, case.heads, case.width)
-    for row in range(BATCH):
-        for head in range(case.heads):
-            kv = head // (case.heads // case.kv_heads)
-            keys = [*prefix.keys[Layer.layer_idx][kv], *key[row, kv]]
-            values = [*prefix.values[Layer.layer_idx][kv], *value[row, kv]]
-            for place in range(case.length):
-                last = case.past + place
-                first = 0 if case.window is None else max(0, last - case.window + 1)
-                masses = []
-                for seen in range(first, last + 1):
-                    logit = float(query[row, head, place] @ keys[seen]) / sqrt(DIM)
-                    if case.softcap is not None:
-                        logit = case.softcap * tanh(logit / case.softcap)
-                    masses.append(exp(logit))
-                for seen, mass in zip(range(first, last + 1), masses, strict=True):
-                    out[row, place, head] += mass / sum(masses) * values[seen]
-    return out
+    served = case.heads // case.kv_heads
+
+    def whole(before: Tensor, own: Tensor) -> Tensor:
+        joined = torch.cat([before.expand(BATCH, -1, -1, -1), own], dim=2).double()
+        return joined.repeat_interleave(served, dim=1)
+
+    keys = whole(prefix.keys[Layer.layer_idx], key)
+    logits = query.double() @ keys.mT / sqrt(DIM)
+    if case.softcap is not None:
+        logits = case.softcap * (logits / case.softcap).tanh()
+    back = case.past + torch.arange(case.length)[:, None] - torch.arange(keys.shape[2])
+    unseen = (back < 0) | (back >= (case.window or 10**6))
+    masses = logits.masked_fill(unseen, float("-inf")).softmax(dim=-1)
+    return (masses @ whole(prefix.values[Layer.layer_idx], value)).transpose(1, 2)
 
 
-@each_case
-def test_equals_the_definition(case: Case) -> None:
+@pytest.mark.parametrize(("case", "fused"), EVERY.values(), ids=EVERY.keys())
+def test_equals_the_definition(case: Case, *, fused: bool) -> None:
     """Each row attends to the prefix and to itself as a full causal row would.
 
-    The result is contiguous (some backbones, JetMoe for one, view it in another shape), has the
-    values' dtype, and nothing of what was given is changed.
+    Where a gradient may be taken, too. The result is contiguous (some backbones, JetMoe for one,
+    view it in another shape), has the values' dtype, and nothing of what was given is changed.
     """
-    given = tensors(case)
-    query, key, value, prefix = given
-    layer = Layer.layer_idx
-    options = {"softcap": case.softcap, "sliding_window": case.window, "dropout": 0.0}
+    query, key, value, prefix = tensors(case)
+    layer, options = Layer.layer_idx, {"softcap": case.softcap, "sliding_window": case.window}
 
-    out, weights = attend(
-        Layer(), query, key, value, None, 1 / sqrt(DIM), shared_prefix=prefix, **options
-    )
+    def out() -> Tensor:
+        found, weights = attend(
+            Layer(), query, key, value, None, 1 / sqrt(DIM), shared_prefix=prefix, **options
+        )
+        assert weights is None
+        assert found.is_contiguous()
+        return found
 
-    assert weights is None
-    assert out.is_contiguous()
-    torch.testing.assert_close(out, by_hand(case), rtol=0, atol=1e-5)
+    table = out()
+    with torch.inference_mode():
+        fast = out()
+
+    for found in (fast, table):
+        torch.testing.assert_close(found.double(), by_definition(case), rtol=0, atol=2e-6)
+    assert torch.equal(fast, table) is not fused
     before = tensors(case)
     assert all(map(torch.equal, (query, key, value), before[:3]))
     assert torch.equal(prefix.keys[layer], before[3].keys[layer])
     assert torch.equal(prefix.values[layer], before[3].values[layer])
-    narrow, _ = attend(Layer(), *(t.bfloat16() for t in given[:3]), None, 1)  # type: ignore[arg-type]
+    narrow, _ = attend(Layer(), *(t.bfloat16() for t in (query, key, value)), None, 1)
     assert narrow.dtype == torch.bfloat16
-
-
-LONGER = {
-    "plain": Case(past=LONG_PREFIX),
-    "one own id, a key head each": Case(past=LONG_PREFIX, length=1, kv_heads=4),
-    "window as long as everything": Case(past=LONG_PREFIX + 9, window=LONG_PREFIX + 12),
-    "window inside the prefix": Case(past=LONG_PREFIX, window=LONG_PREFIX),
-    "softcap": Case(past=LONG_PREFIX, softcap=0.5),
-    "narrower values": Case(past=LONG_PREFIX, width=3),
-}
-
-
-@pytest.mark.parametrize("name", LONGER)
-def test_a_long_prefix_is_attended_to_exactly(name: str) -> None:
-    """As in float64, and as with a gradient, where the whole table is made; short ones make it."""
-    case = LONGER[name]
-    query, key, value, prefix = tensors(case)
-    wide = Prefix(length=case.past)
-    for of in ("keys", "values"):
-        getattr(wide, of)[Layer.layer_idx] = getattr(prefix, of)[Layer.layer_idx].double()
-    options = {"softcap": case.softcap, "sliding_window": case.window}
-
-    def out(*of: Tensor, before: Prefix) -> Tensor:
-        found, _ = attend(Layer(), *of, None, 1 / sqrt(DIM), shared_prefix=before, **options)
-        return found
-
-    with torch.inference_mode():
-        fast = out(query, key, value, before=prefix)
-        exact = out(query.double(), key.double(), value.double(), before=wide)
-    table = out(query, key, value, before=prefix)
-
-    assert fast.is_contiguous()
-    for found in (fast, table):
-        torch.testing.assert_close(found.double(), exact, rtol=0, atol=2e-6)
-    fused = name in {"plain", "one own id, a key head each", "window as long as everything"}
-    assert torch.equal(fast, table) is not fused
-    assert version(case.past) != version(PAST)
+    assert (version(case.past) != version(PAST)) is (case.past >= LONG_PREFIX)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +155,7 @@ def test_blocks_give_what_the_table_gives(rows: int, case: Case) -> None:
     mask = mask_of_block(rows, case.length, case.past, query)
     found = attention_in_blocks(query, key, value, *shared, 1 / sqrt(DIM), mask, rows)
 
-    torch.testing.assert_close(found, by_hand(case), rtol=0, atol=1e-5)
+    torch.testing.assert_close(found, by_definition(case).float(), rtol=0, atol=1e-5)
     assert rows_a_block(query, key, value) == 0, "it is for GPUs"
 
 
@@ -202,7 +176,7 @@ def test_recording_stores_keys_and_values_and_attends_to_no_prefix() -> None:
         assert torch.equal(stored[Layer.layer_idx], expected)
     alone, _ = attend(*one)
     assert torch.equal(out, alone)
-    torch.testing.assert_close(alone, by_hand(Case(past=0))[:1], rtol=0, atol=1e-5)
+    torch.testing.assert_close(alone, by_definition(Case(past=0))[:1].float(), rtol=0, atol=1e-5)
     with pytest.raises(ModelError, match="Layer: layer 2 calls its attention twice"):
         attend(*one, shared_prefix=prefix)
 
