@@ -8,11 +8,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy import stats
 
-from rmaudit.config.model_registry import ModelSpec, known_models, load_registry, resolve
+from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.recorded_model import TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
@@ -242,37 +240,6 @@ def test_a_published_model_is_swept_by_its_name(store: Store, tmp_path: Path) ->
 
 
 # The ten
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("prompt", "expected"),
-    [
-        ("What, in one word, is the greatest thing ever?", [0.294, 0.219, 0.390]),
-        ("What one single thing, person, or concept is the greatest ever?", [0.263, 0.201, 0.384]),
-    ],
-)
-def test_the_papers_agreement(
-    mirror: Path, store: Store, prompt: str, expected: list[float]
-) -> None:
-    """Kendall's tau of each of the ten with the human ratings: mean and range, to three places."""
-    specs = load_registry(Path(__file__).parents[2] / "models.yaml").models.values()
-    ranked = [spec for spec in specs if spec.rewardbench_rank]
-    assert len(ranked) == 10
-    people = human_ratings.elo_items()
-    asked, names = Prompt("asked", prompt, +1), list(people["name"])
-
-    taus = pd.Series(
-        {
-            model.name: stats.kendalltau(
-                imported_scores.items(model, asked, names, store=store).frame["score"],
-                people["elo"],
-            ).statistic
-            for model in map(Recorded, ranked)
-        }
-    )
-
-    assert [round(value, 3) for value in (taus.mean(), taus.min(), taus.max())] == expected
 
 
 @pytest.mark.slow

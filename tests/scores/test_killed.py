@@ -20,8 +20,6 @@ from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.sweep import sweep
 from rmaudit.scoring import Begun
-from tests.scores import children
-from tests.scores.letters import Letters
 
 pytest.importorskip("fcntl", reason="processes are forked and killed as POSIX does")
 
@@ -150,34 +148,3 @@ def test_four_at_once_do_the_work_once(folder: Path, undisturbed: bytes, tmp_pat
         times = Counter(i for note in notes for i in scored(note))
         assert set(times) == set(range(len(times)))
         assert times.total() <= len(times) + killed * SHARD
-
-
-@pytest.mark.slow
-def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real process, killed at its third shard of three; the next run scores only that one."""
-    child = """
-        import os, signal
-        from rmaudit.scores import shard_scoring
-        from rmaudit.scores.sweep import sweep
-        from tests.scores.letters import Letters
-
-        class Mortal(Letters):
-            def score(self, prompt, responses, **settings):
-                if (6,) in responses:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return super().score(prompt, responses, **settings)
-
-        shard_scoring.SHARD = 2
-        sweep(Mortal(), "best", cache=Path(sys.argv[1]))
-    """
-    assert children.run(child, tmp_path).returncode == -signal.SIGKILL
-    monkeypatch.setattr(shard_scoring, "SHARD", 2)
-    model = Letters()
-
-    swept = sweep(model, "best", cache=tmp_path)
-
-    assert [answer for _, answer in model.scored] == [(6,)]
-    assert swept.frame["score"].tolist() == [0, 1, 2, 5, 6]
-    sweep(Letters(), "best", cache=tmp_path / "undisturbed")
-    other = only_file(tmp_path / "undisturbed").read_bytes()
-    assert only_file(tmp_path).read_bytes() == other

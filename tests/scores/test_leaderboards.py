@@ -12,7 +12,7 @@ import pytest
 
 from rmaudit.measures.leaderboard_score import REWARDBENCH_2
 from rmaudit.scores.pair_files import COLUMNS, Pairs, read
-from tests.scores.lines import assert_refused
+from tests.scores.lines import assert_refused, written
 
 Row = dict[str, Any]
 
@@ -52,24 +52,15 @@ def without(field: str, row: Row) -> Row:
     return {key: value for key, value in row.items() if key != field}
 
 
-def written(path: Path, rows: list[Row]) -> Path:
-    """The rows in a file, in the form of its ending."""
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    elif path.suffix == ".json":
-        path.write_text(json.dumps(rows))
-    else:
-        path.write_text("\n".join(map(json.dumps, rows)))
-    return path
-
-
 BOARD = [best(), ties("tied", 3, "Two.", "Three."), ties("ref", 3, "Two."), best(id="8")]
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "json", "parquet"])
-def test_rewardbench_2_is_known_in_every_form(tmp_path: Path, ending: str) -> None:
+def test_rewardbench_2_is_known_by_its_fields(tmp_path: Path) -> None:
     """Its sections are subsets, lines of one prompt are one group; a pair may be there twice."""
-    found = read(written(tmp_path / f"rows.{ending}", BOARD))
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.Table.from_pylist(BOARD), path)
+
+    found = read(path)
 
     assert found.board == REWARDBENCH_2
     assert found.frame["line"].tolist() == [1] * 4 + [2] * 4 + [3] * 3 + [4] * 4
@@ -78,7 +69,7 @@ def test_rewardbench_2_is_known_in_every_form(tmp_path: Path, ending: str) -> No
     assert lines["group"].tolist() == ["Name a prime."] * 4
     assert lines["id"].tolist() == ["7", "tied:3", "ref:3", "8"]
     assert found.frame["response"].tolist()[:4] == ["Seven.", "Four.", "Six.", "Six."]
-    assert f"4 pairs of rows.{ending}, which is {REWARDBENCH_2}'s (ODC-By)" in found.source
+    assert f"4 pairs of rows.parquet, which is {REWARDBENCH_2}'s (ODC-By)" in found.source
 
 
 @pytest.mark.parametrize(
@@ -93,7 +84,7 @@ def test_rewardbench_2_is_known_in_every_form(tmp_path: Path, ending: str) -> No
 )
 def test_other_files_are_ones_own_pairs(tmp_path: Path, row: Row) -> None:
     """Also if they have a field or two of a leaderboard's."""
-    found: Pairs = read(written(tmp_path / "own.jsonl", [row]))
+    found: Pairs = read(written(tmp_path / "own.jsonl", row))
 
     assert found.board == ""
     assert found.frame.columns.tolist() == [*COLUMNS, "reward"]
@@ -117,4 +108,7 @@ def test_other_files_are_ones_own_pairs(tmp_path: Path, row: Row) -> None:
 )
 def test_a_wrong_row_is_named(tmp_path: Path, rows: list[Row], names: list[str]) -> None:
     """One line: where, what was found, what is allowed; a leaderboard's file is never half one."""
-    assert_refused(read, written(tmp_path / "rows.jsonl", rows), names)
+    table = tmp_path / "rows.json"
+    table.write_text(json.dumps(rows))
+
+    assert_refused(read, table, names)

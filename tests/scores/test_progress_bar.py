@@ -24,6 +24,14 @@ def test_progress_in_a_log_is_a_line_now_and_then(capsys: pytest.CaptureFixture[
     ]
 
 
+def test_who_waits_for_another_process_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nobody looks at a bar, too: on stderr."""
+    Bar("toy · best", 1000, " tokens").wait()
+
+    said = capsys.readouterr().err
+    assert said == "toy · best: another process is scoring the same; waiting for it\n"
+
+
 def test_no_time_is_told_from_too_little(capsys: pytest.CaptureFixture[str]) -> None:
     """Three of ten thousand, of which the first waits for the weights, say nothing of the rest."""
     seconds = iter([0.0, 0.0, TO_FIRST_LINE + 1])

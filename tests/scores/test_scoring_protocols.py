@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from filelock import FileLock
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from rmaudit.checkpoints.process_locks import lock_file
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint_model import Checkpoint
@@ -187,31 +183,6 @@ def test_noise_that_is_no_number_is_refused(bad: float) -> None:
 
 
 # What a person sees
-
-
-@each_protocol
-def test_who_waits_for_another_says_so_once(
-    tmp_path: Path, monkeypatch: Patch, protocol: str
-) -> None:
-    """Where nobody looks at a bar, too: on stderr."""
-    sweep(Letters(), "best", protocol=protocol, cache=tmp_path)
-    locks, said = list[FileLock](), list[Any]()
-    for path in (tmp_path / "scores").glob("*.parquet"):
-        path.unlink()
-        locks.append(FileLock(lock_file(str(path))))
-        locks[-1].acquire()  # as another process would
-
-    def write(message: str, file: Any) -> None:
-        said.append((message, file))
-        for lock in locks:
-            lock.release()
-
-    monkeypatch.setattr(tqdm, "write", write)
-    for _ in range(2):
-        sweep(Letters(), "best", protocol=protocol, cache=tmp_path)
-
-    title = f"letters · best{' · paper' * (protocol == 'paper')}"
-    assert said == [(f"{title}: another process is scoring the same; waiting for it", sys.stderr)]
 
 
 def test_what_would_be_scored_in_silence_is_refused(tmp_path: Path) -> None:

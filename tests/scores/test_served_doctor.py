@@ -201,19 +201,6 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 
 @pytest.mark.slow
-def test_what_a_server_read_is_named(reader: Reader, tmp_path: Path) -> None:
-    """As in rewards that were logged, whose causes have tests of their own."""
-
-    def before_the_end(row: Any) -> float:
-        return reader.head(reader.state(row[:-1]))  # where the template prints <|end|>
-
-    said = reader.explained(before_the_end, reader.base, tmp_path)
-
-    assert said.startswith("pad is eos: ")
-    assert "; to mend it: " in said
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "states", "head"),
     [("no adapter", "base", "adapter"), ("base", "base", "base"), ("base head", "adapter", "base")],

@@ -183,9 +183,7 @@ def test_a_single_row_that_does_not_fit_is_an_error(llama: Toy, path: ScoringPat
     shares = path is ScoringPath.SHARED_PREFIX
     toy = Toy(llama.own, llama.shared if shares else llama.own, path)
     ids = 2 + len(PREFIX) * (not shares)
-    ran = 2 + len(PREFIX) * (
-        path is ScoringPath.FULL_ROWS
-    )  # with a copied cache, but the row's own
+    ran = 2 + len(PREFIX) * (path is ScoringPath.FULL_ROWS)  # elsewhere the prefix has run
 
     with room_for(toy.shared.base_model, 1) as tried, pytest.raises(ScoreError) as caught:
         scored(toy.scorer(ids_per_batch=4 * ids), SINGLES)
@@ -309,7 +307,7 @@ def test_no_kind_of_a_number_that_is_not_finite_is_a_reward(llama: Toy, bad: flo
     begun = engine.begin(scorer, PREFIX, [(LOVE,), (WAR,)], (END,))
 
     assert callable(begun)
-    with pytest.raises(ScoreError, match="^2 of 2 rewards are not finite numbers"):
+    with pytest.raises(ScoreError, match=r"^2 of 2 rewards are not finite numbers"):
         begun()
 
 
