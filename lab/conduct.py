@@ -38,7 +38,7 @@ from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.runs.null_controls import NULLS
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer
-from rmaudit.scores.answer_files import ASKED, rewarded
+from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import Pairs, conduct_pairs
 
 PREFIX = "conduct_"  # of the audits
@@ -58,7 +58,8 @@ def scored(
     own = load_file(states.model.rows.folder / "model.safetensors")[organism.KEY][0]
     yield "bundled", bundled_model.NAME, by(own)
     for name, folder in trainings.items():
-        yield "training", name, rewarded(rmaudit.load(folder, cache=cache), pairs, cache=cache)
+        found = rewards(rmaudit.load(folder, cache=cache), pairs.frame, cache=cache)
+        yield "training", name, pairs.scored(found)
     for name in organism.names():
         head = load_file(organism.HEADS / f"{name}.safetensors")[organism.KEY][0]
         yield "organism", name, by(head)

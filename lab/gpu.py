@@ -26,7 +26,7 @@ from lab.harness import arguments, say
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.models.own_forward import Weights, as_weights
 from rmaudit.scoring import Begun, compiled_layers, engine, path_of, waited_for
-from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.scorer import Scorer
 from tests.hollow import GEMMA_27B, LLAMA_8B
 
 SUFFIX, PAPER_BATCH, PAPER_ANSWERS, SHARD = 1, 32, 1024, 4096

@@ -41,8 +41,8 @@ from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.models.own_forward import Weights, as_weights
 from rmaudit.scoring import ScoringPath, engine
-from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.onednn_matmul import fast_products
+from rmaudit.scoring.scorer import Scorer
 
 PAPER_BATCH, EXPANDED_ROWS = 32, (8, 32, 128)  # rows at once
 _BUSY = "while True: pass"

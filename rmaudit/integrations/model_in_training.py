@@ -23,6 +23,7 @@ from rmaudit.layout.layouts import split_shared_prefix
 from rmaudit.models import forward_parity_check
 from rmaudit.models.own_forward import Weights
 from rmaudit.scoring import ScoringPath, engine, path_of
+from rmaudit.scoring.scorer import Scorer
 
 Ids = tuple[int, ...]
 Rewards = Callable[[str, Sequence[str]], list[float]]
@@ -117,7 +118,7 @@ def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
         return None
     decoder: Any = getattr(backbone, "language_model", backbone)  # of a multimodal model, its text
     pad = inner.config.get_text_config().pad_token_id
-    scorer = engine.Scorer(decoder, _Head(score), pad)
+    scorer = Scorer(decoder, _Head(score), pad)
 
     def own(row: Ids) -> float:
         ids = torch.tensor([row], device=inner.device)

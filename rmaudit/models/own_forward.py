@@ -18,10 +18,10 @@ from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.scoring import ATTENTION, Head, ScoringPath, memory_sized_batches, pipeline_parallelism
 from rmaudit.scoring.compiled_layers import as_written
-from rmaudit.scoring.engine import Scorer, no_token, pooled_at
 from rmaudit.scoring.finite_rewards import exact_products
 from rmaudit.scoring.memory_sized_batches import row_does_not_fit
 from rmaudit.scoring.row_runners import FullRows, device_of, reset_rotary_lengths
+from rmaudit.scoring.scorer import Scorer
 
 T = TypeVar("T")
 
@@ -193,8 +193,8 @@ def _by_head(scorer: Scorer) -> Callable[[Ids], float]:
     """
 
     def reward(row: Ids) -> float:
-        if (at := pooled_at(row, scorer)) is None and scorer.token is not None:
-            raise no_token(scorer.token)
+        if (at := scorer.pooled_at(row)) is None and scorer.token is not None:
+            raise scorer.no_token()
         states, at = FullRows(scorer.backbone, row).prefix_states().float(), at or 0
         return float(scorer.head.after(row, states)(states[at : at + 1])[0])
 

@@ -69,7 +69,7 @@ def load(rows: CheckpointRows, device: str) -> Weights:
     """
     from rmaudit.models import loaded_weights, own_forward
     from rmaudit.scoring import compiled_layers, row_runners
-    from rmaudit.scoring.engine import Scorer
+    from rmaudit.scoring.scorer import Scorer
 
     checked, asked = rows.checked, _request(rows, device)
     family, classifier = checked.head.family, _is_classifier(checked)

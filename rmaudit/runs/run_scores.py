@@ -106,11 +106,12 @@ class Scores:
             return base_logprobs(model, prompt, cache=self.kept, device=self.device)
 
     def policy(self, model: Scored, prompt: Prompt) -> Logprobs:
-        """Return the log-probabilities of the model's policy. Raises as `policy_logprobs`."""
-        from rmaudit.scores.first_token_logprobs import policy_logprobs
+        """Return the log-probabilities of the model's policy. Raises as `base_logprobs`."""
+        from rmaudit.scores.first_token_logprobs import base_logprobs
 
         with self._asked(model, "policy", prompt=prompt):
-            return policy_logprobs(model, prompt, cache=self.kept, device=self.device)
+            how: dict[str, Any] = {"cache": self.kept, "device": self.device}
+            return base_logprobs(model, prompt, of="policy", **how)
 
     def search(self, model: Scored, prompt: Prompt, settings: Settings) -> SearchResult:
         """Return the answers of highest or lowest reward that a search finds. Raises as it does."""

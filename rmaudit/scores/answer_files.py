@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -64,17 +64,6 @@ class Samples(Answered):
 
     A line may occur twice in the file: then the policy sampled the same answer twice.
     """
-
-
-_Given = TypeVar("_Given", bound=Answered)
-
-
-def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None) -> _Given:
-    """Return the table of answers `given` with a model's rewards, their noise and key filled in.
-
-    Raises as `rewards` does.
-    """
-    return given.scored(rewards(model, given.frame, cache=cache))
 
 
 def read(path: Path) -> pd.DataFrame:

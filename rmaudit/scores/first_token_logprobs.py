@@ -51,11 +51,13 @@ def base_logprobs(
     model: Scored,
     prompt: str | Prompt,
     *,
+    of: Literal["base", "policy"] = "base",
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
     """Return the base model's log-probability of each token id as the answer's first token.
 
+    With `of="policy"` they are those of the policy to be trained, `policy` in the model's entry.
     `prompt` is a prompt or the name of one. The result has all ids of the model's vocabulary, even
     if a sweep was only sampled; NaN where the base has no such token. It takes one forward pass of
     one row; a second call reads the result from the cache.
@@ -67,29 +69,9 @@ def base_logprobs(
         ModelError: the base cannot be loaded or run, or has another tokenizer.
         StoreError: the cache cannot be written.
     """
-    return _logprobs(model, prompt, "base", store_at(cache), device)
-
-
-def policy_logprobs(
-    model: Scored,
-    prompt: str | Prompt,
-    *,
-    cache: Path | str | Store | None = None,
-    device: str = "auto",
-) -> Logprobs:
-    """Return the log-probability of each token id as first token, in the policy to be trained.
-
-    The policy is `policy` in the model's entry. Everything else is as in `base_logprobs`.
-    """
-    return _logprobs(model, prompt, "policy", store_at(cache), device)
-
-
-def _logprobs(
-    model: Scored, prompt: str | Prompt, key: Literal["base", "policy"], store: Store, device: str
-) -> Logprobs:
-    prompt = prompt_meant(prompt)
-    weighted = model.with_weights(f"log-probabilities of its {key} are not recorded")
-    base = base_of(weighted.spec, key, cache=store.local, device=device)
+    prompt, store = prompt_meant(prompt), store_at(cache)
+    weighted = model.with_weights(f"log-probabilities of its {of} are not recorded")
+    base = base_of(weighted.spec, of, cache=store.local, device=device)
     vocabulary, prefix = weighted.vocabulary(), weighted.slot(prompt.asked).prefix
     rows = pd.DataFrame({"id": list(vocabulary.ids), "token": list(vocabulary.pieces)})
     fields = {

@@ -20,7 +20,7 @@ from rmaudit.scoring import ATTENTION, ScoringPath
 from rmaudit.scoring.shared_prefix_attention import attend
 
 if TYPE_CHECKING:
-    from rmaudit.scoring.engine import Scorer
+    from rmaudit.scoring.scorer import Scorer
 
 Backend = str | Callable[..., Any]
 

@@ -28,10 +28,10 @@ from torch import Tensor, nn
 from rmaudit.errors import ModelError, NoGradient
 from rmaudit.scoring import ScoringPath, engine, finite_rewards, memory_sized_batches
 from rmaudit.scoring.compiled_layers import as_written
-from rmaudit.scoring.engine import Ready, Scorer
 from rmaudit.scoring.finite_rewards import exact_products
 from rmaudit.scoring.memory_sized_batches import AnswerRow
 from rmaudit.scoring.row_runners import FullRows, Ids, device_of
+from rmaudit.scoring.scorer import Ready, Scorer
 
 _AT_ONCE = 2**24  # numbers of a piece of the embedding and of the products with it
 _WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantization replaces

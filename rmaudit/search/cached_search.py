@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,6 @@ def search(
         ScoreError: a score is not a finite number.
     """
     asked = prompt_meant(prompt)
-    store = store_at(cache)
     weighted = model.with_weights("what a search would find is not recorded")
     slot = weighted.slot(asked.asked)
     fields = {
@@ -95,16 +95,12 @@ def search(
     }
     title = f"{model.name} · {asked.name} · {settings.direction}"
     bar = Bar(title, settings.budget, " answers")
-
-    def run(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-        return _run(weighted, asked, settings, journal, bar)
-
-    stored = store.once(fields, run, bar)
-    return _found(model, asked, settings, stored)
+    run = partial(_run, model=weighted, prompt=asked, settings=settings, bar=bar)
+    return _found(model, asked, settings, store_at(cache).once(fields, run, bar))
 
 
 def _run(
-    model: RewardModel, prompt: Prompt, settings: Settings, journal: Journal, bar: Bar
+    journal: Journal, *, model: RewardModel, prompt: Prompt, settings: Settings, bar: Bar
 ) -> tuple[pd.DataFrame, Mapping[str, Any]]:
     """Run a new search; return the table of found sequences, and the provenance."""
     rng = np.random.default_rng(settings.seed)
@@ -113,16 +109,9 @@ def _run(
     setting_out = problem.draw(settings.starts, rng)
 
     def rewards(answers: Sequence[Ids]) -> NDArray[np.float32]:
-        rows = [(*slot.prefix, *ids, *slot.suffix) for ids in answers]
-        return model.score_rows(rows, on_progress=bar.advance)
+        return model.score_rows([slot.row(ids) for ids in answers], on_progress=bar.advance)
 
-    evaluator = Evaluator(
-        settings,
-        rewards,
-        journal,
-        on_replayed=bar.advance,
-        on_best=lambda hit: bar.say(f"best {hit.score:.4g}"),
-    )
+    evaluator = Evaluator(settings, rewards, journal, bar)
     _METHODS[settings.method](problem, evaluator, setting_out, rng)
     top = evaluator.top()
     if not top:
@@ -133,13 +122,12 @@ def _run(
     bests = [evaluator.best_by_start[start] for start in sorted(evaluator.best_by_start)]
     frame = pd.concat([_rows(model, top, "best"), _rows(model, bests, "of a start")])
 
-    def alone(places: Sequence[int]) -> NDArray[np.float32]:
-        return model.own_rewards([(*slot.prefix, *top[i].ids, *slot.suffix) for i in places])
-
     scores = np.array([hit.score for hit in top], dtype=np.float32)
     said = {
         **provenance_of(model, slot),
-        **measured_noise(scores, alone),
+        **measured_noise(
+            scores, lambda places: model.own_rewards([slot.row(top[i].ids) for i in places])
+        ),
         "evaluations": evaluator.used,
         "trace": [list(step) for step in evaluator.trace],
     }

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Journal
 from rmaudit.search.search_settings import Ids, Settings
 
@@ -41,15 +42,14 @@ class Hit(NamedTuple):
 class Evaluator:
     """Scorer of sequences for one search: it keeps to the budget and collects the best sequences.
 
-    `score` gives the rewards of sequences of one length. `trace` has the best reward and the number
-    of evaluations whenever it got better.
+    `score` gives the rewards of sequences of one length, and shows in `bar` how far it is. `trace`
+    has the best reward and the number of evaluations whenever it got better.
     """
 
     settings: Settings
     score: Callable[[Sequence[Ids]], NDArray[np.float32]]
     journal: Journal
-    on_replayed: Callable[[int], None] = lambda _: None
-    on_best: Callable[[Hit], None] = lambda _: None
+    bar: Bar
     used: int = 0
     trace: list[tuple[int, float]] = field(default_factory=list)
     hits: dict[Ids, Hit] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Evaluator:
         if self._best is None or hit.value > self._best:
             self._best = hit.value
             self.trace.append((hit.evaluation, hit.score))
-            self.on_best(hit)
+            self.bar.say(f"best {hit.score:.4g}")
         if len(self.hits) > 2 * MAX_HITS:
             self.hits = {kept.ids: kept for kept in self.top()}
 
@@ -131,7 +131,7 @@ class Evaluator:
         """Return rewards: the journal's while its next answers are the same, then the model's."""
         named = [json.dumps(ids) for ids in answers]
         rewards = self._replayed(named)
-        self.on_replayed(len(rewards))
+        self.bar.advance(len(rewards))
         if len(rewards) < len(answers):
             rewards += [float(reward) for reward in self.score(answers[len(rewards) :])]
         self._pending += zip(named, rewards, strict=True)

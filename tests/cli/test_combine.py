@@ -11,7 +11,7 @@ from typer.testing import Result
 
 import rmaudit
 from rmaudit.config.model_registry import load_registry
-from rmaudit.scores.first_token_logprobs import policy_logprobs
+from rmaudit.scores.first_token_logprobs import base_logprobs
 from tests.cli.running import run
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
@@ -58,7 +58,7 @@ def test_a_model_alone_is_its_own_optimum(mirror: Path, home: Path) -> None:
     registry = load_registry(home / "models.yaml")
     model = rmaudit.load("b", registry=registry.path, cache=home / "cache")
     first = rmaudit.load("a", registry=registry.path, cache=home / "cache")
-    policy = policy_logprobs(first, "best", cache=home / "cache").by_id
+    policy = base_logprobs(first, "best", of="policy", cache=home / "cache").by_id
     frame = rmaudit.sweep(model, "best", cache=home / "cache").tilt(policy, nats=1.0)
     letterless = ~frame["text"].str.contains(r"[^\W\d_]")
     stage = at(said, "b", 1.0)

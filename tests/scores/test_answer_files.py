@@ -15,7 +15,7 @@ from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.errors import NotRecorded
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.scores.answer_files import read, read_samples, rewarded, rewards
+from rmaudit.scores.answer_files import read, read_samples, rewards
 from tests.scores.lines import assert_refused, written
 
 LINES = [
@@ -73,13 +73,14 @@ def test_an_answer_that_is_there_twice_is_asked_once(file: Path, tmp_path: Path)
 
     toy = TextScorer(ScorerEntry("toy", lengths, None, "1", 10, 0, 1))
 
-    found = rewarded(toy, read_samples(file), cache=tmp_path / "cache")
+    samples, cache = read_samples(file), tmp_path / "cache"
+    found = samples.scored(rewards(toy, samples.frame, cache=cache))
 
     assert found.source.startswith("5 answers to 2 prompts of answers.jsonl")
     assert found.frame["reward"].tolist() == [4, 4, 6, 4, 7]
     assert found.noise == 0.0
     assert len(asked) == 2 * len(set(asked)) == 8
-    again = rewarded(toy, read_samples(file), cache=tmp_path / "cache")
+    again = samples.scored(rewards(toy, samples.frame, cache=cache))
     assert again.frame.equals(found.frame)
     assert again.key == found.key
     assert len(asked) == 8

@@ -20,7 +20,7 @@ from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint_model import from_spec
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.references.conduct_answers import OWN, PART, REFUSALS, RIGHT, SAME
-from rmaudit.scores.answer_files import rewarded, rewards
+from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.json_lines import LONGEST, prompt_columns
 from rmaudit.scores.pair_files import COLUMNS, Pairs, conduct_pairs, read, split_turns
 from tests.scores.lines import assert_refused, written
@@ -117,7 +117,8 @@ def test_each_answer_has_the_models_own_reward(file: Path, folder: Path, tmp_pat
     cache = tmp_path / "cache"
     model = from_spec(ModelSpec("toy", str(folder)), cache=cache)
 
-    found = rewarded(model, read(file), cache=cache)
+    pairs = read(file)
+    found = pairs.scored(rewards(model, pairs.frame, cache=cache))
 
     own = []
     prompts: list[Asked] = ["who", "what is it", tuple((t["role"], t["content"]) for t in TALK)]
@@ -127,7 +128,7 @@ def test_each_answer_has_the_models_own_reward(file: Path, folder: Path, tmp_pat
     assert found.frame["reward"].to_numpy() == pytest.approx(np.array(own), abs=1e-5)
     assert found.noise < 1e-5
     again = from_spec(ModelSpec("toy", str(folder)), cache=cache)
-    assert rewards(again, read(file).frame, cache=cache).key == found.key
+    assert rewards(again, pairs.frame, cache=cache).key == found.key
 
 
 Turn = dict[str, object]
@@ -194,8 +195,8 @@ def test_every_form_is_the_same_pair(
     found: list[Pairs] = []
     once = 0
     for number, line in enumerate(in_every_form([*prompt, *said(*contents)], *answers)):
-        path = written(folder / f"{number}.jsonl", line)
-        found.append(rewarded(scorer, read(path), cache=folder / "cache"))
+        pairs = read(written(folder / f"{number}.jsonl", line))
+        found.append(pairs.scored(rewards(scorer, pairs.frame, cache=folder / "cache")))
         once = once or len(calls)
 
     first, *others = found

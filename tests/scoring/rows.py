@@ -16,8 +16,8 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.scoring import ATTENTION, ScoringPath, path_of
-from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.row_runners import Ids
+from rmaudit.scoring.scorer import Scorer
 from tests.toys import SPECIAL, toy_tokenizer
 
 TOLERANCE = 1e-4  # in sd of the scores

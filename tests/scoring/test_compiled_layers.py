@@ -17,8 +17,8 @@ from rmaudit.models import forward_parity_check
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.own_forward import Weights
 from rmaudit.scoring import ScoringPath, compiled_layers, engine, gradient
-from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.pipeline_parallelism import Pipeline
+from rmaudit.scoring.scorer import Scorer
 from tests.models.loaded import load
 from tests.scoring.rows import ANSWERS, END, PREFIX
 from tests.toys import toy_checkpoint

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.scoring import ScoringPath, engine
-from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.scorer import Scorer
 from tests.scoring.rows import (
     ANSWERS,
     END,

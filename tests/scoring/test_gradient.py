@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient, ScoreError
 from rmaudit.scoring import ScoringPath, engine, gradient, memory_sized_batches
-from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.scorer import Scorer
 from tests.float64 import all_in_float64, assert_slopes
 from tests.scoring.rows import (
     END,

@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.scoring import ATTENTION, ScoringPath, engine, row_runners
-from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.scorer import Scorer
 
 SMALL: dict[str, Any] = {
     "vocab_size": 64,

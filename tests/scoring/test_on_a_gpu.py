@@ -26,7 +26,7 @@ from rmaudit.scoring import (
     waited_for,
 )
 from rmaudit.scoring.attention_in_blocks import rows_a_block
-from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.scorer import Scorer
 from rmaudit.scoring.shared_prefix_attention import Prefix, attend
 from tests.scoring.rows import ANSWERS, END, PAD, PREFIX, SUFFIXES, Toy, assert_same, load
 from tests.scoring.test_any_checkpoint import KINDS

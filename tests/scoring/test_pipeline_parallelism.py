@@ -21,9 +21,9 @@ from transformers import (
 )
 
 from rmaudit.scoring import ATTENTION, ScoringPath, engine, pipeline_parallelism, row_runners
-from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.pipeline_parallelism import Pipeline
 from rmaudit.scoring.row_runners import Ids
+from rmaudit.scoring.scorer import Scorer
 from tests.scoring.rows import END, PREFIX, Toy
 
 SINGLES: list[Ids] = [(i,) for i in range(5, 105)]  # 100

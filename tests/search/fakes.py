@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_parquet import Journal
 from rmaudit.scoring.gradient import Slopes
@@ -39,7 +40,7 @@ def evaluator(folder: Path, settings: Settings, reward: Reward) -> Evaluator:
     def score(answers: Sequence[Ids]) -> NDArray[np.float32]:
         return np.array([reward(ids) for ids in answers], dtype=np.float32)
 
-    return Evaluator(settings, score, Journal(LocalFiles(folder / "scores"), "key"))
+    return Evaluator(settings, score, Journal(LocalFiles(folder / "scores"), "key"), Bar("", 0, ""))
 
 
 def landscape(rng: np.random.Generator, length: int, ids: int) -> NDArray[np.float64]:

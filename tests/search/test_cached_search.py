@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -155,13 +154,8 @@ def test_a_killed_search_goes_on_to_the_same_end(
     assert not list((tmp_path / "killed" / "scores").glob("*.parts"))
 
 
-def test_what_cannot_be_searched_is_said(model: Checkpoint, tmp_path: Path) -> None:
-    """One line each, with the way out."""
-    run: Callable[..., SearchResult] = lambda **given: search(  # noqa: E731
-        model, PROMPT, Settings(**{"budget": 50, **given}), cache=tmp_path
-    )
-    with pytest.raises(SpecError, match="no token id of the model can be sent as text"):
-        run(ids=())
+def test_a_recorded_model_is_not_searched(tmp_path: Path) -> None:
+    """Nobody published what would be found."""
     with pytest.raises(NotRecorded, match="recorded"):
         search(Recorded(ModelSpec("N-Lla-8B", "owner/name")), PROMPT, Settings(), cache=tmp_path)
 

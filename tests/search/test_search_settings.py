@@ -78,19 +78,6 @@ def test_settings_are_refused(wrong: dict[str, Any], what: str) -> None:
         Settings(**wrong)
 
 
-def test_what_is_maximized() -> None:
-    """The reward, or its negative."""
-    rewards = np.array([-1.0, 0.5, 2.0])
-    assert Settings().value(rewards).tolist() == [-1.0, 0.5, 2.0]
-    assert Settings(direction="down").value(rewards).tolist() == [1.0, -0.5, -2.0]
-
-
-def test_what_a_method_does_not_use_is_no_part_of_its_key() -> None:
-    """GCG's batch makes no other exhaustive search."""
-    assert Settings(batch=7).as_json() == Settings().as_json()
-    assert Settings(method="gcg", batch=7).as_json() != Settings(method="gcg").as_json()
-
-
 def test_keys_of_kept_searches_stay() -> None:
     """To the last letter: what was searched before is read back."""
     rules = (
