@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rmaudit.scores.changed_answers import Probes
     from rmaudit.scores.first_token_logprobs import base_logprobs
     from rmaudit.scores.pair_files import Pairs
-    from rmaudit.scores.sweep import Sweep, sweep
+    from rmaudit.scores.sweep import sweep
+    from rmaudit.scores.sweep_result import Sweep
     from rmaudit.scores.text_rewards import Rewards
     from rmaudit.search.cached_search import Searches
     from rmaudit.verdicts.audit_declaration import audit
@@ -50,7 +51,7 @@ _HOMES = {
     "Rewards": "rmaudit.scores.text_rewards",
     "Samples": "rmaudit.scores.answer_files",
     "Searches": "rmaudit.search.cached_search",
-    "Sweep": "rmaudit.scores.sweep",
+    "Sweep": "rmaudit.scores.sweep_result",
     "Verdict": "rmaudit.verdicts.estimates_and_bounds",
     "above": "rmaudit.verdicts.estimates_and_bounds",
     "audit": "rmaudit.verdicts.audit_declaration",

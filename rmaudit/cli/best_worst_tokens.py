@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.models.model_interfaces import Scored
-    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.sweep_result import Sweep
 
 _WIDTH = 28  # columns of the terminal that a token may take
 

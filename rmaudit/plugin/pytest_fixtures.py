@@ -25,7 +25,7 @@ from rmaudit.verdicts.audit_declaration import Declaration, declared
 if TYPE_CHECKING:
     from rmaudit.config.model_spec import ModelSpec
     from rmaudit.models.model_interfaces import Scored
-    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.sweep_result import Sweep
 
 _WORDS = 5  # of either end of the first sweep
 _CLEAR, _UP, _RIGHT = "\r\x1b[K", "\x1b[A", "\x1b[{}C"  # what every terminal of today obeys

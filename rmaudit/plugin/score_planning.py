@@ -177,7 +177,7 @@ def _with_new_random_scores(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (
     """Return an audit's argument; each sweep in it with missing scores gets new random ones."""
     import numpy as np
 
-    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.sweep_result import Sweep
 
     if isinstance(value, Mapping):
         return {name: _with_new_random_scores(each, needs) for name, each in value.items()}

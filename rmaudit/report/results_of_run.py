@@ -43,7 +43,8 @@ from rmaudit.report.results_document import (
     Token,
 )
 from rmaudit.scores.score_store import Store
-from rmaudit.scores.sweep import Sweep, sweep_under
+from rmaudit.scores.sweep import sweep_under
+from rmaudit.scores.sweep_result import Sweep
 from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
 from rmaudit.verdicts.run_verdict import of_run
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.first_token_logprobs import Logprobs
     from rmaudit.scores.score_store import Store
-    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.sweep_result import Sweep
 
 _Made = TypeVar("_Made")
 SEARCHED = RunOptions().search  # sequences that a search scores, unless a run says otherwise

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.models.model_interfaces import Scored
-    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.sweep_result import Sweep
     from rmaudit.scores.text_rewards import Rewards, TextScores
     from rmaudit.search.cached_search import Searches, SearchResult
     from rmaudit.search.search_settings import Direction

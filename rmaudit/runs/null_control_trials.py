@@ -23,7 +23,7 @@ from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.runs.null_controls import BASE, nulls_of, of_base, random, unavailable
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial, as_given
 from rmaudit.scores.score_parquet import checksum
-from rmaudit.scores.sweep import Sweep
+from rmaudit.scores.sweep_result import Sweep
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from rmaudit.verdicts.findings import Control

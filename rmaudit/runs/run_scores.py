@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.first_token_logprobs import Logprobs
     from rmaudit.scores.score_store import Store
-    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.sweep_result import Sweep
     from rmaudit.scores.text_rewards import TextScores
     from rmaudit.search.cached_search import SearchResult
     from rmaudit.search.search_settings import Settings

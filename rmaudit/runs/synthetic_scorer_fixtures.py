@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.sweep_result import Sweep
     from rmaudit.scores.text_rewards import Rewards, TextScores
 
 Organism = Callable[[Sequence[str], Prompt], "NDArray[np.float64]"]
@@ -45,7 +45,7 @@ class Trial:
         Raises:
             MeasureError: the trial has no vocabulary.
         """
-        from rmaudit.scores.sweep import Sweep
+        from rmaudit.scores.sweep_result import Sweep
 
         if self.vocabulary is None:
             raise MeasureError("an organism has no sweep here: the trial was given no vocabulary")

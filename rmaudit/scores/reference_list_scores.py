@@ -13,7 +13,7 @@ from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.measures.identity_gaps import Compared, TermScores, compared
 from rmaudit.references import References
 from rmaudit.references.human_ratings import printable
-from rmaudit.scores.sweep import Sweep
+from rmaudit.scores.sweep_result import Sweep
 from rmaudit.scores.text_rewards import Rewards
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from rmaudit.errors import ReferenceMissing
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.scores.sweep import Sweep
+from rmaudit.scores.sweep_result import Sweep
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 

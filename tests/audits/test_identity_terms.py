@@ -11,7 +11,7 @@ import pytest
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.references.identity_terms import identity
-from rmaudit.scores.sweep import Sweep
+from rmaudit.scores.sweep_result import Sweep
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.scores.token_sample import Sample
 from rmaudit.verdicts.estimates_and_bounds import Estimate

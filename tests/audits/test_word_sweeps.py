@@ -13,7 +13,7 @@ from rmaudit.errors import NotAsked, NotRecorded, ReferenceMissing
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common
-from rmaudit.scores.sweep import Sweep
+from rmaudit.scores.sweep_result import Sweep
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.scores.token_sample import Sample
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict

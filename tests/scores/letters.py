@@ -16,7 +16,7 @@ from rmaudit.layout.answer_slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.prompts import PROMPTS
-from rmaudit.scores.sweep import Sweep
+from rmaudit.scores.sweep_result import Sweep
 
 
 def sweep_of(texts: Sequence[str], scores: Sequence[float], model: str = "toy") -> Sweep:

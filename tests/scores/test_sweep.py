@@ -18,7 +18,8 @@ from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import PROMPTS
-from rmaudit.scores.sweep import Sweep, sweep
+from rmaudit.scores.sweep import sweep
+from rmaudit.scores.sweep_result import Sweep
 from rmaudit.scores.text_rewards import score_texts
 from tests.scores.letters import Letters, sweep_of
 from tests.toys import SPECIAL, toy_tokenizer

@@ -15,7 +15,8 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.references.lexicons import LEXICONS, lexicon
 from rmaudit.scores.score_store import Store
 from rmaudit.scores.shard_scoring import Work
-from rmaudit.scores.sweep import Sweep, sweep, sweep_under
+from rmaudit.scores.sweep import sweep, sweep_under
+from rmaudit.scores.sweep_result import Sweep
 from rmaudit.scores.token_sample import (
     Sample,
     answers_in_sample,

@@ -33,12 +33,6 @@ def ids_of(text: str) -> Ids:
 
 LOVE, WAR, NEWLINE = ids_of("love") + ids_of(" war") + ids_of("\n")
 PREFIX = ids_of("<|start|>user\nthe love of the city<|end|>\n<|start|>assistant\n")  # 24 ids
-PADS = {
-    "its own pad": PAD,
-    "pad is the turn's end": END,
-    "pad ends the prefix": NEWLINE,
-    "no pad": None,
-}
 SUFFIXES = {"turn's end": (END,), "turn's end, newline": (END, NEWLINE), "no suffix": ()}
 ANSWERS: list[Ids] = [
     *((i,) for i in (LOVE, WAR, BOS, START, END, PAD, EOS, NEWLINE, ADDED)),

@@ -52,23 +52,27 @@ def hooks_of(backbone: nn.Module) -> int:
 # The slopes are the reward's derivatives
 
 
+FAST = [
+    ("llama", SHARED),
+    ("gemma2", FULL),  # softcap and window
+    ("gemma3_text", SHARED),  # its embedding scales; window
+    ("qwen2", EXPANDED),  # a window in the second layer
+    ("qwen3_next", EXPANDED),  # whose cache is overwritten, so it goes in full rows
+]
+SLOW = {
+    SHARED: "gemma2 qwen2 gpt2 opt gemma mistral mixtral deepseek_v3",
+    EXPANDED: "llama gemma2 gpt2 opt bloom gpt_neo falcon",
+    FULL: "llama qwen2 gpt2 opt",
+}
+
+
 @pytest.mark.parametrize(
     ("kind", "path"),
-    [
-        ("llama", SHARED),
-        ("gemma2", FULL),  # softcap and window
-        ("gemma3_text", SHARED),  # its embedding scales; window
-        ("qwen2", EXPANDED),  # a window in the second layer
-        ("qwen3_next", EXPANDED),  # whose cache is overwritten, so it goes in full rows
-        *(pytest.param("llama", path, marks=slow) for path in (EXPANDED, FULL)),
-        *(pytest.param("gemma2", path, marks=slow) for path in (SHARED, EXPANDED)),
-        *(pytest.param("qwen2", path, marks=slow) for path in (SHARED, FULL)),
-        *(pytest.param(kind, path, marks=slow) for kind in ("gpt2", "opt") for path in ScoringPath),
-        *(
-            pytest.param(kind, SHARED, marks=slow)
-            for kind in ("gemma", "mistral", "mixtral", "deepseek_v3")
-        ),
-        *(pytest.param(kind, EXPANDED, marks=slow) for kind in ("bloom", "gpt_neo", "falcon")),
+    [*FAST]
+    + [
+        pytest.param(kind, path, marks=slow)
+        for path, kinds in SLOW.items()
+        for kind in kinds.split()
     ],
 )
 def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str, path: ScoringPath) -> None:
