@@ -95,11 +95,12 @@ class _Shards:
 
     def __init__(self, journal: Journal, work: Work) -> None:
         self.journal, self.work = journal, work
-        self.found: dict[int, Stored] = {}
-        self.missing = [which for which in work.shards if not self.find(which)]
-        for shard in self.found.values():
-            if work.bar is not None:
-                work.bar.found(len(shard.frame))
+        self.found, self.missing = dict[int, Stored](), list[slice]()
+        for which in work.shards:
+            if not self.find(which):
+                self.missing.append(which)
+            elif work.bar is not None:
+                work.bar.found(which.stop - which.start)
 
     def find(self, which: slice) -> bool:
         """Look for a stored shard, and return whether it is there."""

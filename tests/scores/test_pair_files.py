@@ -79,7 +79,6 @@ GOOD = '{"prompt": "a", "chosen": "b", "rejected": "c"}'
     ("text", "names"),
     [
         ("", ["has no pairs", '"chosen": "A song."']),
-        ("\n \n", ["has no pairs"]),
         ('{"prompt": "a", "chosen": "b"}', [":1", "no rejected", "'chosen'", '"rejected": "A st']),
         (f"{GOOD}\n\n{{}}", [":3", "no prompt and no chosen and no rejected", "nothing"]),
         (f"{GOOD}\n{GOOD}", [":2", "pair of line 1 again", "leave one of them out"]),
@@ -98,9 +97,7 @@ GOOD = '{"prompt": "a", "chosen": "b", "rejected": "c"}'
         ),
         ('{"prompt": "a", "chosen": "b", "rejected": "c", "subset": 1.5}', [":1: subset is 1.5"]),
         ('{"prompt": "a", "chosen": "\\ud800", "rejected": "c"}', [":1: chosen has half"]),
-        (f"{GOOD}\n{{", [":2: no JSON"]),
         ('{"prompt": "a", "chosen": "b", "chosen": "d", "rejected": "c"}', [":1", "twice"]),
-        ("[]", [":1: []", "an object with prompt, chosen and rejected"]),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, text: str, names: list[str]) -> None:
@@ -250,12 +247,10 @@ TURN = "chosen: turn 2"
     ("line", "names"),
     [
         line([Q, A], "c", "rejected is 'c'", "two texts, or two lists of tu"),
-        line("b", [Q, B], "chosen is 'b'", BOTH_BEGIN),
         line("b", "c", "no prompt", BOTH_BEGIN),
         ({"chosen": [Q, A]}, ["no rejected"]),
         (MANY, ["no prompt and no chosen", "'key 0', "]),
         line([Q, A], None, "rejected is None"),
-        line([Q, A], [], "rejected is []"),
         line([A], [B], "no prompt", BOTH_BEGIN),
         line([Q, A], [Q, A], "same 2 turns", BOTH_BEGIN),
         line([Q, A], [B], "2 and 1 turns", "first 0 are the same"),
@@ -263,8 +258,6 @@ TURN = "chosen: turn 2"
         line([Q, A, Q, A], [Q, B, Q, A], "4 and 4 turns", "first 1 are the same", BOTH_BEGIN),
         line([Q, A, A], [Q, A, B], "turn 2: the last turn", "assistant"),
         line([HUMAN, A], [Q, B], "first 0 are the same"),
-        line([HUMAN] * 2, [{"from": "human"}], "2 and 1 turns", BOTH_BEGIN),
-        line([LONG, A], [Q, B], "first 0 are the same"),
         line([LONG, A], [LONG, B], "chosen: turn 1: content", "allowed: a text"),
         line([HALF, A], [HALF, B], "chosen has half a character"),
         line(["b", A], ["b", B], "chosen: turn 1", "got 'b'"),
@@ -272,13 +265,10 @@ TURN = "chosen: turn 2"
             line([Q, last], [Q, B], *names)
             for last, *names in [
                 (turn("user", "x"), f"{TURN} has the role 'user', allowed: assistant"),
-                (turn("gpt", "x"), f"{TURN} has the role 'gpt', allowed: assistant"),
-                (HUMAN, f"{TURN} has 'from', 'value', allowed: role and content"),
                 (MANY, f"{TURN} has 'key 0', ", "characters), allowed: role and content"),
                 ("b", "turn 2 has 'b', allowed: role and content"),
                 ({}, "turn 2 has nothing, allowed: role and conte"),
                 (turn("assistant", None), f"{TURN}: content is None, allowed: a text"),
-                (turn("assistant", [{"type": 1}]), f"{TURN}: content is [{{'type'", "a text"),
                 ({**A, "tool_calls": [1]}, f"{TURN} has", "'tool_calls'", "role and content"),
                 (turn("assistant", "b" * 1_000_000), f"{TURN}: content has 1,000,000 characters"),
                 (turn("assistant", "\ud800"), "turn 2", "has half"),
@@ -288,7 +278,6 @@ TURN = "chosen: turn 2"
         line([Q, A], [Q, B], "prompt is 3", prompt=3),
         line([Q, A], [Q, B], "prompt is [{", "of its own", prompt=[Q]),
         line([A], [B], "prompt: turn 2", "the answer fol", prompt=[Q, A]),
-        line([A], [B], "prompt: expected a list of turns", prompt=[]),
         line([[A]], [[B]], "chosen is [{'role'", "a text", prompt="a"),
     ],
 )

@@ -53,30 +53,26 @@ def checked(
         return compare(model, local, PROMPT, answers=answers)
 
 
-def compared(
-    local: Checkpoint,
-    kind: str,
-    tmp_path: Path,
-    change: Callable[[float], float],
-    answer: Callable[[Any], Any] = lambda answer: answer,
-) -> ServerChecks:
-    """The doctor's findings of a server that has this checkpoint's rewards, changed."""
+def as_served(
+    local: Checkpoint, changed: Callable[[float], float] = float, **settings: Any
+) -> Served:
+    """A server that has this checkpoint's rewards, changed."""
     lock = threading.Lock()
 
     def reward(row: Any) -> float:
         if isinstance(row, str):
             row = tuple(local.tokenizer(row, add_special_tokens=False).input_ids)
         with lock:
-            return change(float(local.own_rewards([row])[0]))
+            return changed(float(local.own_rewards([row])[0]))
 
-    return checked(Served(reward=reward, change=answer), local, tmp_path, kind)
+    return Served(reward=reward, **settings)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "openrlhf"])
 def test_a_server_of_the_checkpoint_passes(kind: str, local: Checkpoint, tmp_path: Path) -> None:
     """With the ranks of the checkpoint."""
-    exact = compared(local, kind, tmp_path, float)
+    exact = checked(as_served(local), local, tmp_path, kind)
 
     assert exact.ok
     assert (exact.dtype, exact.checks[-1].rms < 1e-4) == ("float32", True)
@@ -95,12 +91,10 @@ def test_a_server_without_a_checkpoint_is_compared_with_itself(tmp_path: Path) -
 @pytest.mark.slow
 def test_a_server_that_rounds_its_rewards_passes(local: Checkpoint, tmp_path: Path) -> None:
     """To bfloat16; rounded only, they are nearer than the checkpoint in either 16-bit type."""
-    found = compared(
-        checkpoint(Path(local.spec.source)),
-        "vllm",
-        tmp_path,
-        lambda reward: float(torch.tensor(reward, dtype=torch.bfloat16)),
-    )
+    wider = checkpoint(Path(local.spec.source))
+    rounded = as_served(wider, lambda one: float(torch.tensor(one, dtype=torch.bfloat16)))
+
+    found = checked(rounded, wider, tmp_path)
 
     assert found.ok
     assert found.dtype in {"bfloat16", "float16"}
@@ -114,7 +108,7 @@ def test_rewards_that_rest_on_neighbours_fail(local: Checkpoint, tmp_path: Path)
         rewards = answer["rewards"]
         return {"rewards": [rewards[0] + 5]} if len(rewards) == 1 else answer
 
-    found = compared(local, "openrlhf", tmp_path, float, alone)
+    found = checked(as_served(local, change=alone), local, tmp_path, "openrlhf")
 
     failed = [check.name for check in found.checks if not check.ok]
     assert failed == ["the server, alone against in batches"]
@@ -123,7 +117,7 @@ def test_rewards_that_rest_on_neighbours_fail(local: Checkpoint, tmp_path: Path)
 @pytest.mark.slow
 def test_another_scale_fails_and_is_named(local: Checkpoint, tmp_path: Path) -> None:
     """The same order and another scale, as OpenRLHF's --normalize_reward has it."""
-    found = compared(local, "vllm", tmp_path, lambda reward: 3 * reward + 1)
+    found = checked(as_served(local, lambda reward: 3 * reward + 1), local, tmp_path)
 
     assert not found.ok
     assert found.rank_correlation == pytest.approx(1, abs=1e-3)
@@ -137,7 +131,7 @@ def test_another_model_fails(local: Checkpoint, tmp_path: Path) -> None:
     """Rewards of nothing that the checkpoint knows; and one reward for all is refused."""
     rng = np.random.default_rng(0)
 
-    found = compared(local, "vllm", tmp_path, lambda _: float(rng.normal()))
+    found = checked(Served(reward=lambda _: float(rng.normal())), local, tmp_path)
 
     assert not found.ok
     judged = [check for check in found.checks if check.allowed_rms is not None]
@@ -149,55 +143,27 @@ def test_another_model_fails(local: Checkpoint, tmp_path: Path) -> None:
     with pytest.raises(
         ModelError, match="its server gives 3 for each of 8 answers; serve a reward model"
     ):
-        compared(local, "vllm", tmp_path, lambda _: 3.0)
+        checked(Served(reward=lambda _: 3.0), local, tmp_path)
 
 
 # What a server may have read
 
 
-class Reader:
-    """A checkpoint whose states have many lengths, an adapter of it, and what servers read there.
-
-    The adapter has a head of its own. All is computed by transformers' and PEFT's classes.
-    """
-
-    def __init__(self, home: Path) -> None:
-        self.base = toy_checkpoint(home / "base", seed=1)
-        retensor(self.base, lambda tensors: tensors["model.norm.weight"].uniform_(0.2, 2))
-        settings = {"task_type": "SEQ_CLS", "target_modules": ["q_proj", "up_proj"]}
-        self.adapter = save_adapter(self.load(self.base), home / "adapter", **settings)
-        self.models = {"base": self.load(self.base)}
-        self.models["adapter"] = merged(self.load(self.base), self.adapter)
-        self.lock = threading.Lock()
-
-    @staticmethod
-    def load(folder: Path) -> Any:
-        """Transformers' own class."""
-        return AutoModelForSequenceClassification.from_pretrained(folder).eval()
-
-    @torch.inference_mode()
-    def state(self, row: Any, model: str = "base") -> torch.Tensor:
-        """The state at the row's last id."""
-        with self.lock:
-            return self.models[model].model(torch.tensor([row])).last_hidden_state[0, -1]
-
-    @torch.inference_mode()
-    def head(self, state: torch.Tensor, model: str = "base") -> float:
-        """The reward that this model's head reads off a state."""
-        return float(self.models[model].score.weight[0] @ state)
-
-    def explained(self, read: Callable[[Any], float], served: Path, cache: Path) -> str:
-        """What the doctor says of a server that reads so in place of the model in a folder."""
-        here = checkpoint(served, cache=cache, dtype="float32")
-        found = checked(Served(reward=read), here, cache, answers=32)
-        assert not found.ok
-        return found.notes[1]
-
-
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    """One for all tests of this file."""
-    return Reader(tmp_path_factory.mktemp("reader"))
+def adapted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The folder of an adapter with a head of its own; transformers' base, and PEFT's merged one.
+
+    Its states have many lengths.
+    """
+    home = tmp_path_factory.mktemp("adapted")
+    base = toy_checkpoint(home / "base", seed=1)
+    retensor(base, lambda tensors: tensors["model.norm.weight"].uniform_(0.2, 2))
+    own, tuned, whole = (
+        AutoModelForSequenceClassification.from_pretrained(base).eval() for _ in range(3)
+    )
+    settings = {"task_type": "SEQ_CLS", "target_modules": ["q_proj", "up_proj"]}
+    folder = save_adapter(tuned, home / "adapter", **settings)
+    return {"folder": folder, "base": own, "adapter": merged(whole, folder)}
 
 
 @pytest.mark.slow
@@ -206,16 +172,22 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     [("no adapter", "base", "adapter"), ("base", "base", "base"), ("base head", "adapter", "base")],
 )
 def test_a_server_without_its_adapter_is_named(
-    reader: Reader, tmp_path: Path, name: str, states: str, head: str
+    adapted: dict[str, Any], tmp_path: Path, name: str, states: str, head: str
 ) -> None:
     """Its LoRA was not applied, its head was not, or neither, though the server took it."""
-    said = reader.explained(
-        lambda row: reader.head(reader.state(row, states), head), reader.adapter, tmp_path
-    )
+    lock = threading.Lock()
 
-    assert said.startswith(f"{name}: the adapter")
-    assert "missing" in said
-    assert "merge_and_unload" in said
+    def reward(row: Any) -> float:
+        with lock, torch.inference_mode():
+            state = adapted[states].model(torch.tensor([row])).last_hidden_state[0, -1]
+            return float(adapted[head].score.weight[0] @ state)
+
+    here = checkpoint(adapted["folder"], cache=tmp_path, dtype="float32")
+    found = checked(Served(reward=reward), here, tmp_path, answers=32)
+
+    assert not found.ok
+    assert found.notes[1].startswith(f"{name}: the adapter")
+    assert all(part in found.notes[1] for part in ("missing", "to mend it: ", "merge_and_unload"))
 
 
 @pytest.mark.parametrize(
@@ -226,30 +198,20 @@ def test_a_server_without_its_adapter_is_named(
     ],
 )
 def test_a_server_with_one_reward_for_all_is_named(
-    reader: Reader, tmp_path: Path, softmax: bool, said: str
+    local: Checkpoint, tmp_path: Path, softmax: bool, said: str
 ) -> None:
     """It reads before the answer, where the checkpoint has that reward; or gives shares of one."""
-    local, tokenizer = checkpoint(reader.base, cache=tmp_path), toy_tokenizer()
-    size = len(local.slot(PROMPT).prefix)
-
-    def reward(text: str) -> float:
-        ids = tokenizer(text, add_special_tokens=False).input_ids[:size]
-        return 1.0 if softmax else reader.head(reader.state(ids))
+    before = 1.0 if softmax else float(local.own_rewards([local.slot(PROMPT).prefix])[0])
+    served = Served(reward=lambda _: before)
 
     with pytest.raises(ModelError, match=said):
-        checked(Served(reward=reward), local, tmp_path, "openrlhf", 8)
+        checked(served, local, tmp_path, "openrlhf", 8)
 
 
 @pytest.mark.slow
-def test_texts_without_the_template_are_named(reader: Reader, tmp_path: Path) -> None:
+def test_texts_without_the_template_are_named(local: Checkpoint, tmp_path: Path) -> None:
     """An endpoint without `tokenizer` is sent prompt and answer as one text."""
-    tokenizer = toy_tokenizer()
-
-    def reward(text: str) -> float:
-        return reader.head(reader.state(tokenizer(text).input_ids))
-
-    local = checkpoint(reader.base, cache=tmp_path)
-    found = checked(Served(reward=reward), local, tmp_path, "openrlhf", version="1")
+    found = checked(as_served(local), local, tmp_path, "openrlhf", version="1")
 
     assert found.notes[1].startswith("no template: ")
 
@@ -257,7 +219,7 @@ def test_texts_without_the_template_are_named(reader: Reader, tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("template", [TEMPLATE, TEMPLATE.replace("<|end|>", "</s>"), None])
 def test_a_servers_own_template_is_compared(
-    reader: Reader, tmp_path: Path, template: str | None
+    local: Checkpoint, tmp_path: Path, template: str | None
 ) -> None:
     """What its template prints for messages; the rewards of ids do not depend on it."""
     theirs = toy_tokenizer(template=template)
@@ -266,11 +228,8 @@ def test_a_servers_own_template_is_compared(
         ids: list[int] = theirs.apply_chat_template(messages, return_dict=False)
         return ids
 
-    served = Served(
-        reward=lambda row: reader.head(reader.state(row)),
-        rendered=None if template is None else rendered,
-    )
-    found = checked(served, checkpoint(reader.base, cache=tmp_path), tmp_path, answers=8)
+    served = as_served(local, rendered=None if template is None else rendered)
+    found = checked(served, local, tmp_path, answers=8)
 
     assert found.ok
     other = [note for note in found.notes if "own chat template prints other ids" in note]

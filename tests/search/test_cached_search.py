@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.errors import NoGradient, NotRecorded, SpecError
+from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.prompts import PROMPTS, Prompt
@@ -160,22 +160,6 @@ def test_a_recorded_model_is_not_searched(tmp_path: Path) -> None:
         search(Recorded(ModelSpec("N-Lla-8B", "owner/name")), PROMPT, Settings(), cache=tmp_path)
 
 
-def test_without_a_gradient_the_way_out_is_named(
-    model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """GCG needs one; nothing is kept of the try, and the exhaustive search needs none."""
-
-    def none(*_: object) -> None:
-        raise NoGradient(model.name, "its kernels have none")
-
-    monkeypatch.setattr(type(model), "gradient", none)
-    asked = Settings(length=2, budget=50, method="gcg")
-    with pytest.raises(NoGradient, match="--method exhaustive"):
-        search(model, PROMPT, asked, cache=tmp_path)
-    assert not list(tmp_path.rglob("*.parquet"))
-    search(model, PROMPT, replace(asked, method="exhaustive"), cache=tmp_path)
-
-
 # What an audit searches with
 
 
@@ -200,11 +184,16 @@ def test_the_only_prompt_need_not_be_named() -> None:
 
 
 def test_what_is_said_of_a_search() -> None:
-    """That it is a lower bound, with its budget."""
-    assert caveat(finds.found(["a", "b"], [1.0, 2.0], direction="down")) == (
+    """That it is a lower bound, with its budget, and the ids that it was held to."""
+    found = finds.found(["a", "b"], [1.0, 2.0], direction="down")
+    said = (
         "A search finds a lower bound on what can be found (down, under 'best'): exhaustive, "
-        "1,000 of at most 1,000 evaluations, 2 starts, 2 token ids."
+        "1,000 of at most 1,000 evaluations, 2 starts, 2 token ids"
     )
+    few = replace(found, settings=replace(found.settings, ids=(3, 5)))
+
+    assert caveat(found) == f"{said}."
+    assert caveat(few) == f"{said}, among the 2 ids that score best alone."
 
 
 def test_random_sequences_obey_the_constraints(model: Checkpoint) -> None:
@@ -242,6 +231,3 @@ def test_a_small_budget_is_held_to_what_scores_best_alone(
     )
     few = frame[frame["token_id"].isin(may[:12])].assign(score=[1.0] * 10 + [np.nan] * 2)
     assert shortlisted(model, few, settings) == settings  # ten, of which all can be swept
-    assert caveat(replace(finds.found(["a"], [1.0]), settings=short)).endswith(
-        "2 token ids, among the 10 ids that score best alone."
-    )

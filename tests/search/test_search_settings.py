@@ -122,28 +122,16 @@ def test_ids_that_are_given_limit_it(model: Checkpoint) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(text=st.text("lovepacT ▁the.é\n", max_size=12))
-@pytest.mark.parametrize("kind", ["model", "encoder"])
-def test_what_a_tokenizer_makes_of_a_text_is_admitted(
-    kind: str, text: str, request: pytest.FixtureRequest
-) -> None:
-    """The ids of any text, where that text comes back: they are the ids of what they read."""
-    model: Checkpoint = request.getfixturevalue(kind)
-    made = model.ids(text)
-    if model.texts([made]) == [text]:
-        assert come_back(model, [made]).all()
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", ["model", "encoder"])
 def test_an_admitted_answer_can_be_sent_as_text(
     kind: str, data: st.DataObject, request: pytest.FixtureRequest
 ) -> None:
-    """For any ids: the answer's text, one by one and not as a batch, has the same ids."""
+    """For any ids, and those of any text: the answer's text, one by one, has the same ids."""
     model: Checkpoint = request.getfixturevalue(kind)
     one = st.lists(st.sampled_from(model.vocabulary().ids), max_size=5).map(tuple)
-    answers = data.draw(st.lists(one, max_size=8))
+    of_text = st.text("lovepacT ▁the.é\n", max_size=12).map(model.ids)
+    answers = data.draw(st.lists(one | of_text, max_size=8))
 
     found = come_back(model, answers)
 
