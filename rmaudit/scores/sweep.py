@@ -169,7 +169,6 @@ def _joined(drawn: Sweep, more: Sweep, *, whole: bool) -> Sweep:
         frame=both.sort_values("token_id", ignore_index=True),
         provenance={**drawn.provenance, **about},
         sample=replace(drawn.sample, named=len(more.frame), whole=whole),
-        named_key=more.key,
         drawn=drawn,
         more=more,
     )

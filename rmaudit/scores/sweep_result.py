@@ -35,8 +35,8 @@ class Sweep:
     `frame` has one row per token id, ascending: `token_id` (int32), `token` (the tokenizer's raw
     piece), `text` (the decoded text), `score` (float32, the model's own units, higher is better).
     Where `sample` is not None it has not every id, but those that `sample` says: drawn ones, whose
-    scores are stored under `key`, and ones named by words, whose scores are under `named_key`;
-    then `drawn` is the sweep of the drawn ones alone, and `more` that of the named ones.
+    scores are stored under `key`, and ones named by words; then `drawn` is the sweep of the drawn
+    ones alone, and `more` that of the named ones, which has a key of its own.
     Where `of_words` is true it has published words, or texts that a scorer names, in place of a
     vocabulary, and `token_id` is a word's place among them.
     """
@@ -47,14 +47,13 @@ class Sweep:
     frame: pd.DataFrame
     provenance: Mapping[str, Any]
     sample: Sample | None = None
-    named_key: str = ""
     drawn: Sweep | None = None
     more: Sweep | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Return the sweep's cache keys: one, and another if a sample includes the ids of words."""
-        return (self.key, self.named_key) if self.named_key else (self.key,)
+        return (self.key,) if self.more is None else (self.key, self.more.key)
 
     @property
     def noise(self) -> float:

@@ -145,8 +145,7 @@ def test_keys_are_those_of_earlier_releases(tmp_path: Path) -> None:
 
     assert [
         sweep(model, "best", cache=tmp_path).key,
-        sampled.key,
-        sampled.named_key,
+        *sampled.keys,
         sweep(model, "best", cache=tmp_path, protocol="paper").key,
         score_texts(model, "best", ["a", "ab"], cache=tmp_path).key,
     ] == [

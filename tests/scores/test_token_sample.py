@@ -174,12 +174,13 @@ def test_named_ids_are_there_too_under_a_key_of_their_own(tmp_path: Path) -> Non
     about = "Rests on a sample of 10 of 100 token ids (seed 0)"
     assert plain.caveats == (f"{about}.",)
     assert both.caveats == (f"{about}, and on all 4 ids of the words that the audit names.",)
-    assert both.keys == (plain.key, both.named_key)
+    named = both.keys[1]
+    assert both.keys == (plain.key, named)
     assert elsewhere.key != plain.key
-    assert elsewhere.named_key == both.named_key
+    assert elsewhere.keys[1] == named
     assert take(tmp_path, words=["bk"]).keys[0] == plain.key
     assert take(tmp_path, words=["zz"]).keys == (plain.key,)  # words of no token name nothing
-    stored = Store(tmp_path).read(both.named_key)
+    stored = Store(tmp_path).read(named)
     assert stored is not None
     assert stored.frame["token_id"].tolist() == sorted([0, 3, 297, ids(plain)[4]])
     everything = take(tmp_path, words=WORDS)
@@ -198,7 +199,7 @@ def test_a_sweep_is_handed_on_as_it_is_stored(tmp_path: Path) -> None:
     assert len(handed.frame) == 10
     pd.testing.assert_frame_equal(handed.frame, read.frame)
     assert (handed.provenance, handed.prompt) == (read.provenance, read.prompt)
-    assert sweep_under(both.named_key, store) is None
+    assert sweep_under(both.keys[1], store) is None
     assert sweep_under("0" * 64, store) is None
     kept = store.complete(
         Work({"a": "b"}, handed.frame[["text"]], lambda _: np.zeros(10, "f4"), dict)

@@ -13,14 +13,8 @@ import pytest
 import torch
 from accelerate import dispatch_model
 from torch import nn
-from transformers import (
-    AutoModelForSequenceClassification,
-    Gemma2Config,
-    LlamaConfig,
-    PretrainedConfig,
-)
 
-from rmaudit.scoring import ATTENTION, ScoringPath, engine, pipeline_parallelism, row_runners
+from rmaudit.scoring import ScoringPath, engine, pipeline_parallelism
 from rmaudit.scoring.pipeline_parallelism import Pipeline
 from rmaudit.scoring.row_runners import Ids
 from rmaudit.scoring.scorer import Scorer
@@ -138,51 +132,11 @@ def test_no_thread_holds_the_weights(llama: Toy) -> None:
     assert held() is None
 
 
-def planned(model: nn.Module, devices: int) -> dict[str, int]:
-    """The map that transformers itself makes of a model on meta, over devices of equal size."""
-    from transformers.integrations.accelerate import _get_device_map  # its only name
+def test_the_rotary_embedding_is_no_stage_and_moves_to_the_first_device(llama: Toy) -> None:
+    """So a batch enters each device once, though transformers' maps put it on the last device.
 
-    size = sum(p.numel() * p.element_size() for p in model.parameters())
-    room = dict.fromkeys(range(devices), int(size * 1.5))
-    found: dict[str, int] = _get_device_map(model, "balanced", room, None)
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("devices", [2, 4])
-@pytest.mark.parametrize("kind", [LlamaConfig, Gemma2Config])
-def test_a_batch_enters_each_device_once(kind: type[PretrainedConfig], devices: int) -> None:
-    """With the map that transformers makes, in which the rotary embedding is on the last device."""
-    with torch.device("meta"):
-        config = kind(
-            vocab_size=64,
-            hidden_size=16,
-            intermediate_size=32,
-            num_hidden_layers=12,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            head_dim=8,
-            num_labels=1,
-        )
-        model = AutoModelForSequenceClassification.from_config(config).eval()
-    model.set_attn_implementation(ATTENTION)
-    places = planned(model, devices)
-    assert len(set(places.values())) == devices
-    assert places["model.rotary_emb"] == devices - 1
-
-    entered: list[int] = []
-    ready = row_runners.prepare(ScoringPath.SHARED_PREFIX, model.base_model, (1, 2, 3))
-    for module, device in pipeline_parallelism.stages(model, places).items():
-        module.register_forward_pre_hook(
-            lambda *_, at=device.index: entered.append(at) if entered[-1:] != [at] else None
-        )
-    ready.states([(4, 5)] * 3, [4] * 3)
-
-    assert entered == list(range(devices))
-
-
-def test_the_rotary_embedding_moves_to_the_first_device(llama: Toy) -> None:
-    """And bears no hook of accelerate's any more, which would send what it reads elsewhere."""
+    It bears no hook of accelerate's any more, which would send what it reads elsewhere.
+    """
     model = copy.deepcopy(llama.shared)
     names = ("model.embed_tokens", "model.layers.0", "model.layers.1", "model.norm", "score")
     places = dict(zip(names, (0, 0, 1, 1, 1), strict=True)) | {"model.rotary_emb": 1}
@@ -195,6 +149,9 @@ def test_the_rotary_embedding_moves_to_the_first_device(llama: Toy) -> None:
 
     assert found is not None
     assert not hasattr(rotary, "_hf_hook")
+    entered = pipeline_parallelism.stages(model, places)
+    assert [device.index for device in entered.values()] == [0, 0, 1, 1, 1]
+    assert rotary not in entered
 
 
 @pytest.mark.parametrize(
