@@ -24,13 +24,13 @@ from pathlib import Path
 import pandas as pd
 
 from lab.harness import arguments
-from rmaudit.checkpoints import adapter_files, checkpoint_source, config_json
+from rmaudit.checkpoints import adapter_files, checkpoint_source
 from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import default_cache, is_folder
 from rmaudit.conversation import Asked
 from rmaudit.layout import tokenizers
 from rmaudit.layout.answer_slot import Slot
-from rmaudit.layout.layouts import layout_in
+from rmaudit.layout.layouts import layout_of
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.prompts import prompt_meant
 
@@ -123,9 +123,7 @@ def of_tokenizer(spec: ModelSpec, prompt: Asked) -> Survival:
     """Return each token id's fate under the protocol of Christian et al. 2025, for this prompt."""
     found = checkpoint_source.find(spec, default_cache())
     folder = adapter_files.tokenizer_folder(found, spec, default_cache())
-    pairs = config_json.reads_pairs(found.path, model=spec.name)
-    reward_id = config_json.reward_id(found.path, model=spec.name)
-    layout = layout_in(folder, spec, pairs=pairs, reward_id=reward_id)
+    layout = layout_of(folder, spec, found.path)
     known = tokenizers.vocabulary(layout.tokenizer)
     rows = layout.retokenized(prompt, known.texts)
     return survival(known, layout.slot(prompt), rows, closing=layout.closing)

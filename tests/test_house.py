@@ -14,12 +14,12 @@ PRODUCT = {path: path.read_text(encoding="utf-8") for path in (ROOT / "rmaudit")
 # in the commit what that is worth.
 CEILINGS = {
     ".": (11, 1650),
-    "checkpoints": (29, 4750),
+    "checkpoints": (30, 4700),
     "cli": (16, 3100),
     "config": (12, 2400),
     "distributed": (8, 1500),
     "integrations": (3, 450),
-    "layout": (12, 2050),
+    "layout": (12, 1950),
     "measures": (54, 10800),
     "models": (23, 4550),
     "plugin": (14, 3200),

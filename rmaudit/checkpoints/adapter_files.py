@@ -13,15 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import (
-    checkpoint_source,
-    config_json,
-    tensor_names,
-    weights_headers,
-)
+from rmaudit.checkpoints import checkpoint_source, config_json, tensor_names, weights_headers
 from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE, deciding_entries, refuse_endless
 from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
-from rmaudit.checkpoints.heads import FoundHead, linear
+from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.tensor_names import PART, in_base
 from rmaudit.checkpoints.third_party_errors import short
@@ -93,7 +88,7 @@ class Adapter:
     @property
     def tokenizer(self) -> Path:
         """Return the folder of the tokenizer: the adapter's if it has one, or else the base's."""
-        return _with_tokenizer(self.folder, self.base.path)
+        return self.folder if _has_tokenizer(self.folder) else self.base.path
 
     @cached_property
     def rows(self) -> int | None:
@@ -204,7 +199,7 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
             f"{MERGE_IT_THERE}"
         )
         raise ModelError(message)
-    base, revision = base_of(found, spec, cache)
+    base, revision = _base(found, given, spec, cache)
     if (base.path / CONFIG).is_file():
         message = (
             f"{spec.name}: the base of the adapter {folder} is itself an adapter: {base.path}. "
@@ -221,23 +216,20 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
     )
 
 
-def base_of(
-    found: CheckpointFiles, spec: ModelSpec, cache: Path
+def _base(
+    found: CheckpointFiles, given: Mapping[str, Any], spec: ModelSpec, cache: Path
 ) -> tuple[CheckpointFiles, str | None]:
     """Return the files of an adapter's base, and the base's commit if it is on the hub.
 
-    Raises:
-        ModelError: the adapter cannot be merged, or its base cannot be had.
+    `given` is the adapter's adapter_config.json. Raises `ModelError` if the base cannot be had.
     """
-    path = found.path / CONFIG
-    given = config_json.read(found.path, model=spec.name, name=CONFIG)
-    deciding_entries(given, path, model=spec.name)
     named, revision = given.get("base_model_name_or_path"), given.get("revision")
-    where = f"base_model_name_or_path in {path}"
+    where = f"base_model_name_or_path in {found.path / CONFIG}"
     if not isinstance(named, str) or not named.strip():
         message = f"{spec.name}: no {where}; write there the folder or the hub id of its base"
         raise ModelError(message)
-    given_path, around = expanded(named), _folders_to_search(found.path)
+    given_path, own = expanded(named), found.path.absolute()
+    around = list(dict.fromkeys([own, own.parent, Path.cwd()]))  # beside it, or where training ran
     relative = not given_path.is_absolute()
     for place in [each / given_path for each in around] if relative else [given_path]:
         # The adapter's own folder is no base of it: one called `rm` may have a base of that name.
@@ -256,57 +248,18 @@ def base_of(
     return base, checkpoint_source.commit_of(base.path)
 
 
-def _folders_to_search(folder: Path) -> list[Path]:
-    """Return folders to search for a relative base path: adapter, its parent, working directory.
-
-    The base may lie beside the adapter, or where training ran.
-    """
-    own = folder.absolute()
-    return list(dict.fromkeys([own, own.parent, Path.cwd()]))
-
-
 def tokenizer_folder(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Path:
     """Return the folder of a checkpoint's or an adapter's tokenizer, without downloading weights.
 
     Raises:
-        ModelError: the tokenizer is the base's, and the base cannot be had.
+        ModelError: the tokenizer is the base's, and the adapter cannot be merged or its base had.
     """
     folder = found.path
-    if not (folder / CONFIG).is_file() or _with_tokenizer(folder, folder.parent) == folder:
+    if not (folder / CONFIG).is_file() or _has_tokenizer(folder):
         return folder
-    return base_of(found, spec, cache)[0].path
-
-
-def refuse_head(adapter: Adapter, head: FoundHead) -> None:
-    """Raise if an adapter's head is not the plain linear one.
-
-    Raises:
-        ModelError: it is another one, with which no adapter is merged.
-    """
-    if head.family.NAME != linear.NAME:
-        message = (
-            f"{adapter.model}: an adapter on a {head.family.NAME} head; rmaudit merges adapters of "
-            f"plain sequence classifiers (score.weight) only. {MERGE_IT_THERE}"
-        )
-        raise ModelError(message)
-
-
-def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
-    """Raise if an adapter's base is quantized, since merging would round the adapter away.
-
-    This holds even if models.yaml allows quantized weights.
-
-    Raises:
-        ModelError: its base has such weights.
-    """
-    if config_json.quantization(config) is not None:
-        message = (
-            f"{adapter.model}: its base {adapter.base.path} is quantized, and merging an adapter "
-            f"into quantized weights rounds it away. Name the base from before it was quantized as "
-            f"base_model_name_or_path in {adapter.config}: that merge is what servers of 16 bits "
-            f"run, and differs from the model in training by the rounding of the base"
-        )
-        raise ModelError(message)
+    given = config_json.read(folder, model=spec.name, name=CONFIG)
+    deciding_entries(given, folder / CONFIG, model=spec.name)
+    return _base(found, given, spec, cache)[0].path
 
 
 def refuse(folder: Path, *, model: str) -> None:
@@ -340,6 +293,5 @@ def _adapter_headers(found: CheckpointFiles) -> Headers:
     raise ModelError(message)
 
 
-def _with_tokenizer(folder: Path, base: Path) -> Path:
-    """Return `folder` if it has a tokenizer, or else `base`."""
-    return folder if (folder / "tokenizer_config.json").is_file() else base
+def _has_tokenizer(folder: Path) -> bool:
+    return (folder / "tokenizer_config.json").is_file()

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints.heads import encoder, token_value
 from rmaudit.checkpoints.third_party_errors import as_model_error, short
 from rmaudit.config.model_registry import ModelSpec, newest
 from rmaudit.errors import ModelError
@@ -56,26 +55,6 @@ def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
     if name == NAME:
         _refuse_wrong_kinds(found, path, model)
     return found
-
-
-def reads_pairs(folder: Path, *, model: str) -> bool:
-    """Return whether a folder's config.json is that of an encoder that reads pairs of texts.
-
-    Raises:
-        ModelError: config.json cannot be read.
-    """
-    return (folder / NAME).is_file() and encoder.is_known(read(folder, model=model))
-
-
-def reward_id(folder: Path, *, model: str) -> int | None:
-    """Return the id at which a folder's model reads its reward; None if its class has none.
-
-    Raises:
-        ModelError: config.json cannot be read, or names no such id where its class has one.
-    """
-    if not (folder / NAME).is_file():
-        return None
-    return token_value.reward_id(read(folder, model=model))
 
 
 def quantization(config: Mapping[str, Any]) -> str | None:

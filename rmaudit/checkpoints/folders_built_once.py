@@ -7,39 +7,31 @@ damaged since is built again.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from rmaudit.checkpoints import file_hashes, process_locks
 from rmaudit.errors import ModelError
-
-_DAY = 86_400  # seconds: no build takes as long
-_OLD = re.compile(r"tmp[a-z0-9_]{8}")  # what earlier releases called a folder that is being built
 
 
 def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
     """Return `folder`, after `write` has built it if it was missing or damaged.
 
     Its files may be read by whoever the umask lets. Builds that were killed leave folders next to
-    it, which are removed here: those of this folder under its lock, others after a day.
+    it, which are removed here.
 
     Raises:
         ModelError: the folder cannot be written; or whatever `write` raises.
     """
-    if folder.is_dir() and _manifest(folder).is_file() and not _damaged(folder, cache):
+    if folder.is_dir() and not _damaged(folder, cache):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with process_locks.held(folder, doing=f"building {folder.name}"):
             return _build(folder, cache, write)
     except OSError as error:
-        if folder.is_dir() and not _manifest(folder).is_file():
-            return folder  # an earlier release's, in a cache that cannot be written
         said = error.strerror or str(error)
         state = f"is damaged ({_damaged(folder, cache)}) and " if folder.is_dir() else ""
         message = (
@@ -54,9 +46,6 @@ def _build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
     """Build the folder while its lock is held, unless another process has built it; see `build`."""
     _clean(folder)
     if folder.is_dir():
-        if not _manifest(folder).is_file():  # an earlier release's: what it is now is what it was
-            _write_manifest(folder, cache)
-            return folder
         damaged = _damaged(folder, cache)
         if not damaged:  # another process has built it
             return folder
@@ -105,12 +94,7 @@ def _damaged(folder: Path, cache: Path) -> str:
 
 
 def _clean(folder: Path) -> None:
-    """Remove leftovers of killed builds: this folder's (its lock is held), others' after a day."""
+    """Remove what killed builds of this folder left; its lock is held."""
     for left in ("partial", "damaged"):
         shutil.rmtree(folder.with_name(f"{folder.name}.{left}"), ignore_errors=True)
-    folder.with_name(f"{folder.name}.partial.sha256").unlink(missing_ok=True)
-    for path in folder.parent.iterdir():
-        if _OLD.fullmatch(path.name) and path.is_dir():
-            with suppress(OSError):
-                if time.time() - path.stat().st_mtime > _DAY:
-                    shutil.rmtree(path, ignore_errors=True)
+    _manifest(folder.with_name(f"{folder.name}.partial")).unlink(missing_ok=True)

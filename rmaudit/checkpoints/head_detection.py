@@ -3,21 +3,15 @@
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
 random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
 whose head is of no known family (`checkpoints.heads`), or not whole, is refused with the reason.
-What was found is passed on, so whoever looks at headers only (`rmaudit models check`) and whoever
-loads weights go by the same.
 """
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rmaudit.checkpoints import (
     adapter_files,
@@ -28,26 +22,17 @@ from rmaudit.checkpoints import (
     weights_headers,
 )
 from rmaudit.checkpoints.adapter_files import Adapter
+from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE
+from rmaudit.checkpoints.checked_checkpoint import Checked, Unchecked
 from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
-from rmaudit.checkpoints.heads import (
-    FoundHead,
-    encoder,
-    linear,
-    single_objective,
-    token_value,
-    value,
-    verdict_logits,
-)
+from rmaudit.checkpoints.heads import FoundHead, linear, token_value, value, verdict_logits
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
-from rmaudit.checkpoints.third_party_errors import as_model_error
+from rmaudit.checkpoints.third_party_errors import named
 from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-
-if TYPE_CHECKING:
-    from transformers import PretrainedConfig
 
 _LAYER, _PART = re.compile(r"\.[0-9]+\."), re.compile(r"[._]")
 _NAMES = {"classifier", "critic", "head", "heads", "regression", "reward", "rm", "score", "value"}
@@ -57,147 +42,6 @@ _WHOLE_HEAD = (
 )
 _EXPERT = re.compile(r"(.*\bexperts)\.(\d+)\.(.*)")
 _SHOWN = 4  # tensors that may be a head
-
-
-@dataclass(frozen=True)
-class Unchecked:
-    """A checkpoint's config.json and its tensors' shapes, before any check. Made by `look`.
-
-    Attributes:
-        spec: the entry of models.yaml.
-        source: its files; of an adapter, the adapter's.
-        base: the files of config.json and the weights; of an adapter, its base's.
-        config: config.json, with what the entry says of the head added, by which the head is found.
-        headers: the headers of all tensors of `base`.
-        adapter: what is merged into the weights, if anything is.
-        beside: the headers of a head in a file beside the weights, in `source`; also in `headers`.
-    """
-
-    spec: ModelSpec
-    source: CheckpointFiles
-    base: CheckpointFiles
-    config: Mapping[str, Any]
-    headers: Headers
-    adapter: Adapter | None
-    beside: Headers
-
-
-@dataclass(frozen=True)
-class Checked(Unchecked):
-    """A checkpoint that rmaudit can score; `head` has its head's family and tensor names."""
-
-    head: FoundHead
-
-    @property
-    def name(self) -> str:
-        """Return the model's name in models.yaml."""
-        return self.spec.name
-
-    @property
-    def tokenizer_folder(self) -> Path:
-        """Return the tokenizer's folder: the checkpoint's, or an adapter's own, or its base's."""
-        return self.source.path if self.adapter is None else self.adapter.tokenizer
-
-    @property
-    def reads_pairs(self) -> bool:
-        """Return whether the model is an encoder, which reads pairs of texts.
-
-        An encoder has no chat template.
-        """
-        return self.head.family.NAME == encoder.NAME
-
-    @property
-    def head_shapes(self) -> Shapes:
-        """Return the shapes of the head's tensors, by their names."""
-        added = {} if self.adapter is None else self.adapter.added
-        shapes = {key: header.shape for key, header in self.headers.items()} | dict(added)
-        return {key: shapes[key] for key in sorted(self.head.keys)}
-
-    @property
-    def objectives(self) -> tuple[str, ...]:
-        """Return the names of the head's outputs; () if it has one. Raises `ModelError`."""
-        with _errors_named(self.name):
-            return single_objective.names(self.head.family.NAME, self.config, self.head_shapes)
-
-    @property
-    def objective(self) -> int | None:
-        """Return the index of the head's output that is audited; None if none was chosen.
-
-        Raises `ModelError` if the head has no such output.
-        """
-        if (asked := self.spec.objective) is None:
-            return None
-        found = self.objectives
-        with _errors_named(self.name):
-            return single_objective.index_of(asked, self.head.family.NAME, found)
-
-    @cached_property
-    def defaults(self) -> PretrainedConfig:
-        """Return transformers' configuration of the model, with its class's defaults filled in.
-
-        InternLM2's is that of the Llama as which it is loaded. Raises `ModelError`.
-        """
-        if internlm2.is_one(self.config):
-            with as_model_error(self.name, config_json.NAME, self.base.path):
-                return internlm2.configuration(self.config)
-        return config_json.defaults(self.base.path, model=self.name)
-
-    @property
-    def is_here(self) -> bool:
-        """Return whether all weights are on this machine."""
-        return all(isinstance(each, checkpoint_source.Folder) for each in (self.source, self.base))
-
-    def cautions(self) -> Iterator[str]:
-        """Yield sentences on weights that stay unused, and on what an adapter is merged into."""
-        folder, adapter = self.base.path, self.adapter
-        if (
-            adapter
-            and isinstance(self.source, checkpoint_source.Folder)
-            and (zero := adapter.unchanging())
-        ):
-            yield (
-                f"its LoRA changes nothing, for every lora_B in {adapter.weights} is zero, first "
-                f"{zero!r}: all but what the adapter stores whole is its base's. Was it saved "
-                f"before it was trained? Take a later checkpoint"
-            )
-        if adapter and adapter.base_in_training:
-            yield (
-                f"its adapter was trained on a quantized base ({adapter.base_in_training!r} in "
-                f"{adapter.folder / 'README.md'}), and is merged here into {adapter.named} as it "
-                f"is: the rewards differ from those in training by the rounding of the base. "
-                f"`rmaudit doctor` measures by how much"
-            )
-        if not isinstance(self.base, checkpoint_source.Folder):
-            return
-        if left := weights_headers.unread_weights(folder, model=self.name):
-            yield (
-                f"{', '.join(left)} in {folder} are not read, for transformers reads "
-                f"{weights_headers.SINGLE}, or else what {weights_headers.INDEX} names: weights of "
-                f"an earlier save? Remove them if they are"
-            )
-        if left := weights_headers.newer_pickles(folder, model=self.name):
-            yield (
-                f"{', '.join(left)} in {folder} was written after the *.safetensors, which are "
-                f"read: if a later save wrote it, load it with transformers where you trust it, "
-                f"and save the model again: model.save_pretrained(FOLDER) writes safetensors"
-            )
-
-    def downloaded(self) -> Checked:
-        """Download the weights; return the checkpoint with them; warn of weights that stay unused.
-
-        Raises:
-            ModelError: the weights cannot be had, or transformers does not know the configuration.
-        """
-        if not isinstance(self.base, checkpoint_source.Folder):
-            _ = self.defaults  # whose errors cost no download
-        own, adapter = self.source.downloaded(), self.adapter
-        if adapter is not None:
-            adapter = adapter.downloaded()
-        base = own if adapter is None else adapter.base
-        found = replace(self, source=own, base=base, adapter=adapter)
-        for said in found.cautions():
-            warnings.warn(f"{self.name}: {said}", stacklevel=2)
-        return found
 
 
 def find(spec: ModelSpec, cache: Path) -> Checked:
@@ -242,14 +86,13 @@ def check(looked: Unchecked) -> Checked:
     """
     spec, adapter, config = looked.spec, looked.adapter, looked.config
     if adapter is not None:
-        adapter_files.refuse_quantized(adapter, config)  # asked for or not
+        _refuse_quantized_base(adapter, config)  # asked for or not
     folder = looked.base.path
     config_json.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
     weights_headers.refuse_empty(looked.headers, folder, model=spec.name)
-    added = None if adapter is None else adapter.added
-    head = find_head(config, looked.headers, folder, model=spec.name, adapter_tensors=added)
+    head = _find_head(looked)
     if adapter is not None and not looked.beside and spec.judge is None:
-        adapter_files.refuse_head(adapter, head)
+        _refuse_other_head(adapter, head)
     if internlm2.is_one(config):
         _refuse_as_llama(looked, head)
     quantized = config_json.quantization(config) is not None
@@ -266,6 +109,31 @@ def check(looked: Unchecked) -> Checked:
     return checked
 
 
+def _refuse_other_head(adapter: Adapter, head: FoundHead) -> None:
+    """Raise if an adapter's head is not the plain linear one: with no other is one merged."""
+    if head.family.NAME != linear.NAME:
+        message = (
+            f"{adapter.model}: an adapter on a {head.family.NAME} head; rmaudit merges adapters of "
+            f"plain sequence classifiers (score.weight) only. {MERGE_IT_THERE}"
+        )
+        raise ModelError(message)
+
+
+def _refuse_quantized_base(adapter: Adapter, config: Mapping[str, Any]) -> None:
+    """Raise if an adapter's base is quantized, since merging would round the adapter away.
+
+    This holds even if models.yaml allows quantized weights.
+    """
+    if config_json.quantization(config) is not None:
+        message = (
+            f"{adapter.model}: its base {adapter.base.path} is quantized, and merging an adapter "
+            f"into quantized weights rounds it away. Name the base from before it was quantized as "
+            f"base_model_name_or_path in {adapter.config}: that merge is what servers of 16 bits "
+            f"run, and differs from the model in training by the rounding of the base"
+        )
+        raise ModelError(message)
+
+
 def _refuse_as_llama(looked: Unchecked, head: FoundHead) -> None:
     """Raise if an InternLM2 cannot be loaded as the Llama that it is (`checkpoints.internlm2`)."""
     if looked.adapter is not None or config_json.quantization(looked.config) is not None:
@@ -280,46 +148,26 @@ def _refuse_as_llama(looked: Unchecked, head: FoundHead) -> None:
             f"class {token_value.INTERNLM2} of it only, whose head is {token_value.KEY!r}"
         )
         raise ModelError(message)
-    shapes = {key: header.shape for key, header in looked.headers.items()}
-    with _errors_named(looked.spec.name):
-        internlm2.refuse_others(looked.config, shapes, head.keys)
+    with named(looked.spec.name):
+        internlm2.refuse_others(looked.config, looked.shapes, head.keys)
 
 
-@contextmanager
-def _errors_named(model: str) -> Iterator[None]:
-    """Put the model's name before the text of a `ModelError` that is raised in a `with` block."""
-    try:
-        yield
-    except ModelError as error:
-        raise ModelError(f"{model}: {error}") from error
-
-
-def find_head(
-    config: Mapping[str, Any],
-    headers: Headers,
-    folder: Path,
-    *,
-    model: str,
-    adapter_tensors: Shapes | None = None,
-) -> FoundHead:
+def _find_head(looked: Unchecked) -> FoundHead:
     """Return the head's family and tensor names; raise if neither base nor adapter has one.
-
-    `adapter_tensors` are the whole ones that an adapter has for its base, by the names that the
-    base has for them; None without an adapter. `folder` is for errors.
 
     Raises:
         ModelError: there is no head, or none that rmaudit knows.
     """
-    _refuse_doubles(headers, folder, model)
-    _refuse_experts_apart(headers, folder, model)
-    shapes = {**{key: header.shape for key, header in headers.items()}, **(adapter_tensors or {})}
-    with _errors_named(model):
-        found = heads.find(config, shapes)
+    model, folder, config = looked.spec.name, looked.base.path, looked.config
+    _refuse_doubles(looked.headers, folder, model)
+    _refuse_experts_apart(looked.headers, folder, model)
+    with named(model):
+        found = heads.find(config, looked.shapes)
     if found is not None:
         return found
-    unknown = _unknown_heads(config, shapes)
+    unknown = _unknown_heads(config, looked.shapes)
     train = "Otherwise, train" if unknown else "Train"
-    if adapter_tensors is not None:
+    if looked.adapter is not None:
         message = (
             f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
             f"tensors nor in its base {folder}, so transformers would give it a random one."

@@ -16,7 +16,7 @@ from rmaudit.errors import ModelError, SpecError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from rmaudit.checkpoints.head_detection import Checked
+    from rmaudit.checkpoints.checked_checkpoint import Checked
 
 _SAME = 1e-3  # relative: a tensor that is the head's vector but for a factor, such as its std
 

@@ -37,6 +37,15 @@ def unreadable(model: str, what: str, folder: Path, error: BaseException) -> Mod
 
 
 @contextmanager
+def named(model: str) -> Iterator[None]:
+    """Put the model's name before the text of a `ModelError` that is raised in a `with` block."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{model}: {error}") from error
+
+
+@contextmanager
 def as_model_error(model: str, what: str, folder: Path) -> Iterator[None]:
     """Turn any error of a third-party reader in a `with` block into a `ModelError` of one line.
 

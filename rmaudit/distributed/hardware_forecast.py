@@ -24,7 +24,7 @@ from rmaudit.prompts import PROMPTS
 if TYPE_CHECKING:
     from torch import nn
 
-    from rmaudit.checkpoints.head_detection import Checked
+    from rmaudit.checkpoints.checked_checkpoint import Checked
 
 GB = 10**9
 KINDS = {  # GPUs that can be named, and the bytes that are free on an idle one

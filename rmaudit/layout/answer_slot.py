@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError, refuse_halves
-from rmaudit.layout.tokenizers import decoded, encoded, with_model_errors
+from rmaudit.layout.tokenizers import decoded, encoded
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -70,7 +70,6 @@ def refuse_text(responses: object) -> None:
         refuse_halves(responses, "responses: the list")
 
 
-@with_model_errors
 def ids_around(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> tuple[Ids, Ids]:
@@ -87,24 +86,22 @@ def ids_around(
     )
 
 
-@with_model_errors
 def ids_after(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
     """Return the token ids of `text` where it follows `before`, no special tokens added."""
-    (found,) = _after(tokenizer, before, [text])
-    return _ids_mid_text(tokenizer, [text])[0] if found is None else found
+    (found,) = ids_after_each(tokenizer, before, [text])
+    return found
 
 
-@with_model_errors
 def ids_after_each(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
 ) -> list[Ids]:
     """Return the token ids of each text where it follows `before`, no special tokens added.
 
-    A fast tokenizer gets the texts behind the end of `before` only; a slow one is called for each.
+    A fast tokenizer gets many texts behind the end of `before` only.
     """
-    if not tokenizer.is_fast:
-        return [ids_after(tokenizer, before, text) for text in texts]
-    found = _after(tokenizer, _from_last_added_token(tokenizer, before), texts)
+    if tokenizer.is_fast and len(texts) > 1:
+        before = _from_last_added_token(tokenizer, before)
+    found = _after(tokenizer, before, texts)
     without = [text for text, ids in zip(texts, found, strict=True) if ids is None]
     mid_text = iter(_ids_mid_text(tokenizer, without))
     return [next(mid_text) if ids is None else ids for ids in found]
@@ -133,7 +130,6 @@ def _from_last_added_token(tokenizer: PreTrainedTokenizerBase, text: str) -> str
     return text[max((start for i, (start, _) in spans if i in added), default=0) :]
 
 
-@with_model_errors
 def decode_each(
     tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, at_start: bool
 ) -> list[str]:
@@ -158,7 +154,6 @@ def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> l
     return [found[text] if text in found else ids_alone(tokenizer, text) for text in texts]
 
 
-@with_model_errors
 def ids_alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     """Return the token ids of a text by itself, no special tokens added."""
     return tuple(encoded(tokenizer, text, add_special_tokens=False).input_ids)

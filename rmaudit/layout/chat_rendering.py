@@ -4,47 +4,39 @@ A prompt is a text of the user's, or a conversation that ends with one.
 
 Exact protocol: the template is rendered with a stand-in for the answer; what stands before and
 after it is tokenized, with one BOS, and every candidate's ids go in between unchanged. That holds
-only if the template prints the same around every answer, so it is tried with answers that differ
-in length and first letter (`layout.template_checks`).
+only if the template prints the same around every answer. A template is a program that sees the
+whole conversation: one that looks at the answer, or draws at random, would lay out each answer in
+another way. So it is tried with answers that differ in length and first letter.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from datetime import date
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rmaudit.checkpoints.third_party_errors import brief, short
-from rmaudit.conversation import SYSTEM, Asked, messages
+from rmaudit.checkpoints.third_party_errors import short
+from rmaudit.conversation import Asked, messages
 from rmaudit.errors import ModelError
-from rmaudit.layout import template_checks, untrusted_code
 from rmaudit.layout.answer_slot import Slot, ids_around
+from rmaudit.layout.chat_template import GIVE_ANOTHER, WAY_OUT, pinned, printed, printed_texts
 from rmaudit.layout.saved_tokenizer import read_by
-from rmaudit.layout.template_checks import GIVE_ANOTHER
-from rmaudit.layout.tokenizers import encoded, with_model_errors
+from rmaudit.layout.tokenizers import encoded
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _STAND_IN = "rmauditanswer"  # no template has reason to change it
-_TURNS = ("rmauditfirst", "rmauditanswer", "rmauditnext")  # of a user, an assistant, a user
-_MOST_CHARACTERS = 1_000_000  # characters of a template; real ones have at most tens of thousands
+_TURNS = ("rmauditfirst", _STAND_IN, "rmauditnext")  # of a user, an assistant, a user
+# Of different lengths and first letters; no template has a reason to treat one in its own way.
+_TEST_ANSWERS = (
+    *("Q", "7", "it", "\u00e9t\u00e9", "\u611b", "Yes", "no, not at all.", "love " * 60 + "end"),
+)
 _EMPTY_THOUGHT = re.compile(r"<think>\s*</think>\s*\Z")
-_ARTICLES = {"system": "a system", "user": "a user", "assistant": "an assistant"}
-_WAY_OUT = {  # where a template prints no such turn
-    "system": "put what the system says at the start of the first user turn",
-    "user": "ask another prompt, or give a template with `template: FILE.jinja` in models.yaml",
-    "assistant": "leave the earlier turns out, or give a template with `template: FILE.jinja` in "
-    "models.yaml",
-}
-# Templates print a date (Llama-3.1), or even today's (Llama-3.2): pinned, or scores would age.
-TODAY = date(2024, 7, 26)
 
 
-@with_model_errors
 def render(
     tokenizer: PreTrainedTokenizerBase,
     prompt: Asked,
@@ -68,15 +60,15 @@ def render(
     stand_in, said = _STAND_IN, messages(prompt)
     while any(stand_in in turn["content"] for turn in said):
         stand_in += "x"
-    template = _template(tokenizer, model)
-    template_checks.refuse_randomness(template, model=model)
-    answers = [stand_in, *template_checks.TEST_ANSWERS]
-    printed = [  # chance, and an object's address, are others in another process
+    template = pinned(tokenizer, model)
+    _refuse_randomness(template, model=model)
+    answers = [stand_in, *_TEST_ANSWERS]
+    texts = [  # chance, and an object's address, are others in another process
         text
         for process in (0, 1)
         for text in printed_texts(tokenizer, prompt, answers, model=model, process=process)
     ]
-    parts = printed[0].split(stand_in)
+    parts = texts[0].split(stand_in)
     if len(parts) != 2:  # noqa: PLR2004  (before and after)
         message = (
             f"{model}: its chat template prints the assistant's answer {len(parts) - 1} times; "
@@ -84,12 +76,12 @@ def render(
         )
         raise ModelError(message)
     before, after = parts
-    template_checks.refuse_answer_dependence(printed, answers + answers, before, after, model=model)
+    _refuse_answer_dependence(texts, answers + answers, before, after, model=model)
     lost = next((turn for turn in said if turn["content"].strip() not in before), None)
     if lost and len(said) > 1:  # some templates change the spaces of a prompt of one text
         message = (
             f"{model}: its chat template leaves out the {lost['role']} turn of the prompt, "
-            f"{short(lost['content'], 60)!r}; {_WAY_OUT[lost['role']]}"
+            f"{short(lost['content'], 60)!r}; {WAY_OUT[lost['role']]}"
         )
         raise ModelError(message)
     if not is_judge and (opened := _reopened_turn(tokenizer, template, model)):
@@ -112,120 +104,48 @@ def render(
     return Slot(prompt, prefix, suffix, before, after, read_by(tokenizer))
 
 
-def printed_texts(
-    tokenizer: PreTrainedTokenizerBase,
-    prompt: Asked,
-    answers: Sequence[str],
-    *,
-    model: str,
-    process: int = 0,
-) -> list[str]:
-    """Return what the template prints for `prompt` and each answer, in child process `process`.
+def _refuse_answer_dependence(
+    texts: Sequence[str], answers: Sequence[str], before: str, after: str, *, model: str
+) -> None:
+    """Raise if a chat template prints anything but `before`, the answer and `after`.
 
-    It is printed on the pinned day `TODAY`.
-
-    Raises:
-        ModelError: the tokenizer has no chat template, or it fails, or takes too much memory or
-            time.
+    `texts` has the template's output for each of `answers`. The case of letters is ignored.
     """
-    before = messages(prompt)
-    said = [[*before, {"role": "assistant", "content": answer}] for answer in answers]
-    return _rendered(tokenizer, said, model, process=process)
-
-
-def printed_user_turn(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
-    """Return the text that the chat template prints for a single turn of the user.
-
-    With a judge's template, this text ends where the model begins its own turn.
-
-    Raises:
-        ModelError: as `printed_texts`.
-    """
-    return _rendered(tokenizer, [messages(_STAND_IN)], model)[0]
-
-
-def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
-    """Return a hash of the chat template and of the fixed date that templates print.
-
-    With the tokenizer, these decide what any conversation looks like.
-
-    Raises:
-        ModelError: the tokenizer has no chat template.
-    """
-    decides = f"{TODAY.isoformat()}\n{_template(tokenizer, model)}"
-    return hashlib.sha256(decides.encode()).hexdigest()
-
-
-def _rendered(
-    tokenizer: PreTrainedTokenizerBase,
-    conversations: Sequence[Sequence[Mapping[str, str]]],
-    model: str,
-    *,
-    process: int = 0,
-) -> list[str]:
-    """Return each conversation as the chat template prints it, in child process `process`."""
-    template = _template(tokenizer, model)
-    settings = {**tokenizer.special_tokens_map, "date_string": TODAY.strftime("%d %b %Y")}
-    try:
-        if _prints_itself(tokenizer):
-            printed = tokenizer.apply_chat_template(
-                conversations, tokenize=False, chat_template=template, **settings
-            )
-        else:
-            printed = untrusted_code.printed(conversations, template, settings, process=process)
-        "".join(printed).encode()  # half a character is no text that could be tokenized
-    except untrusted_code.RefusedError as error:
-        message = f"{model}: its chat template takes too much: {error}; {GIVE_ANOTHER}"
-        raise ModelError(message) from error
-    except Exception as error:
-        said = short((str(error).splitlines() or [type(error).__name__])[0], 300)
-        roles = [turn["role"] for turn in conversations[0]]
-        what = " and ".join(_ARTICLES[role] for role in dict.fromkeys(roles))
-        hint = f"; {_WAY_OUT[SYSTEM]}" if SYSTEM in roles else ""
-        message = f"{model}: its chat template failed on {what} turn: {said}{hint}"
-        raise ModelError(message) from error
-    return [str(text) for text in printed]
-
-
-def _prints_itself(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether the tokenizer's class prints conversations by its own, trusted code."""
-    from transformers import PreTrainedTokenizerBase as Plain
-
-    return type(tokenizer).apply_chat_template is not Plain.apply_chat_template
-
-
-def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
-    """Return the chat template, with its date function `strftime_now` pinned to `TODAY`.
-
-    transformers passes no functions into a template, so a macro takes the function's place.
-    """
-    if not tokenizer.chat_template:
+    for text, answer in zip(texts, answers, strict=True):
+        middle = text[len(before) : len(text) - len(after)]
+        around = text[: len(before)], text[len(text) - len(after) :]
+        if around == (before, after) and middle.casefold() == answer.casefold():
+            continue
+        start, found, end = text.partition(answer)
+        where, other = ("before", before) if start != before else ("after", after)
+        shown = (start if where == "before" else end) if found else text
         message = (
-            f"{model}: its tokenizer has no chat template, so rmaudit cannot know how a prompt "
-            f"and an answer are laid out. Give one: save it as chat_template.jinja in the "
-            f"checkpoint folder, or add `template: FILE.jinja` to the model's entry in models.yaml"
+            f"{model}: its chat template looks at the answer or at chance: {where} the answer "
+            f"{answer[:20]!r} it prints {shown[-100:]!r}, and elsewhere {other[-100:]!r}, so "
+            f"rewards of different answers cannot be compared; {GIVE_ANOTHER}"
         )
         raise ModelError(message)
+
+
+def _refuse_randomness(template: str, *, model: str) -> None:
+    """Raise if a chat template draws at random (by `random` or `lipsum`).
+
+    Equal output twice would not show that it never does.
+    """
+    import jinja2
+
     try:
-        template = str(tokenizer.get_chat_template())
-        template.encode()
-    except (ValueError, TypeError) as error:  # named ones without a default; a lone surrogate
-        named = tokenizer.chat_template
-        found = (
-            f"it has those named {', '.join(named)}" if isinstance(named, dict) else brief(error)
-        )
-        message = (
-            f"{model}: its tokenizer has no chat template that can be used ({short(found, 300)}); "
-            f"give one with `template: FILE.jinja` in models.yaml"
-        )
-        raise ModelError(message) from error
-    if len(template) > _MOST_CHARACTERS:
-        message = f"{model}: its chat template has {len(template):,} characters, and rmaudit reads "
-        raise ModelError(f"{message}{_MOST_CHARACTERS:,}; {GIVE_ANOTHER}")
-    if "strftime_now" not in template:
-        return template
-    date_of = "".join(f" | replace('%{d}', '{TODAY.strftime('%' + d)}')" for d in "AaBbdHjMmpSYy")
-    return f"{{%- macro strftime_now(form) -%}}{{{{ form{date_of} }}}}{{%- endmacro -%}}{template}"
+        lexed = [(kind, text) for _, kind, text in jinja2.Environment().lex(template)]  # noqa: S701  (nothing is rendered)
+    except jinja2.TemplateSyntaxError:
+        return  # whoever renders it says what is wrong with it
+    tokens = [(kind, text) for kind, text in lexed if kind != "whitespace"]
+    for (_, first), (kind, text) in pairwise([("", ""), *tokens]):
+        if kind == "name" and ((text == "random" and first == "|") or text == "lipsum"):
+            message = (
+                f"{model}: its chat template draws at random ({text!r}), so a reward would be "
+                f"another one each time; {GIVE_ANOTHER}"
+            )
+            raise ModelError(message)
 
 
 @lru_cache(maxsize=4)
@@ -242,12 +162,12 @@ def _reopened_turn(tokenizer: PreTrainedTokenizerBase, template: str, model: str
     """
     first, answer, following = _TURNS
     both = [*messages(first), {"role": "assistant", "content": answer}]
-    before, _, after = _rendered(tokenizer, [both], model)[0].partition(answer)
+    before, _, after = printed(tokenizer, [both], model)[0].partition(answer)
     opening = _EMPTY_THOUGHT.sub("", before.rpartition(first)[2]) if first in before else ""
     if not opening.strip() or not _EMPTY_THOUGHT.sub("", after).endswith(opening):
         return ""
     try:
-        longer = _rendered(tokenizer, [[*both, *messages(following)]], model)[0]
+        longer = printed(tokenizer, [[*both, *messages(following)]], model)[0]
     except ModelError:
         return ""
     between, found, _ = longer.partition(answer)[2].partition(following)

@@ -13,33 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from rmaudit import json_cache
-from rmaudit.checkpoints import file_hashes
+from rmaudit.checkpoints import config_json, file_hashes
+from rmaudit.checkpoints.heads import encoder, token_value
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat_rendering, encoder_pair, tokenizers
-from rmaudit.layout.answer_slot import Ids, Slot, decode_each, ids_after, ids_after_each, ids_alone
+from rmaudit.layout import chat_rendering, chat_template, tokenizers
+from rmaudit.layout.answer_slot import Ids, Slot, decode_each, ids_after, ids_after_each
+from rmaudit.layout.encoder_pair import PairLayout
 from rmaudit.layout.saved_tokenizer import COPY_FILES
-from rmaudit.layout.tokenizers import encoded, with_model_errors
+from rmaudit.layout.tokenizers import encoded, ids_of_each
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-
-_BATCH = 8192  # conversations at a time: what is held twice
-
-
-def layout_in(
-    folder: Path, spec: ModelSpec, *, pairs: bool, reward_id: int | None = None
-) -> Layout:
-    """Return the layout for the tokenizer in a folder: of text pairs for encoders, else of chats.
-
-    Rows of chats end in `reward_id`, if it is given (see `ChatLayout`).
-
-    Raises:
-        ModelError: the registry asks for something that an encoder does not have.
-    """
-    return PairLayout(folder, spec) if pairs else ChatLayout(folder, spec, reward_id)
 
 
 class ChatLayout:
@@ -72,15 +58,16 @@ class ChatLayout:
     @property
     def digest(self) -> str:
         """Return the hash of the chat template and of the fixed date that templates print."""
-        found = chat_rendering.template_digest(self.tokenizer, model=self.spec.name)
+        found = chat_template.digest(self.tokenizer, model=self.spec.name)
         if self.reward_id is None:
             return found
         return hashlib.sha256(f"{found} {self.reward_id}".encode()).hexdigest()
 
     @property
     def closing(self) -> Ids:
-        """Return the ids, such as an EOS, that the tokenizer adds at the end of a whole row."""
-        return closing_ids(self.tokenizer)
+        """Return the ids, such as an EOS, that the tokenizer adds at the end of every row."""
+        ids = tuple(encoded(self.tokenizer, "").input_ids)
+        return ids[1:] if ids[:1] == (self.tokenizer.bos_token_id,) else ids
 
     def slot(self, prompt: Asked) -> Slot:
         """Return the prompt as token ids, with a hole where the answer's ids go (cached)."""
@@ -123,67 +110,33 @@ class ChatLayout:
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """Return a row of ids for each text: prompt and text, tokenized as one conversation."""
-        found = rows(self.tokenizer, prompt, texts, model=self.spec.name)
-        return [row + self._missing_end(row) for row in found]
-
-
-class PairLayout:
-    """A layout for encoders, by which a row is [CLS] question [SEP] answer [SEP].
-
-    See `rmaudit.layout.encoder_pair`. There is no chat template.
-    """
-
-    closing: Ids = ()  # the last [SEP] stands after every answer, in a slot too
-
-    def __init__(self, folder: Path, spec: ModelSpec) -> None:
-        """Take the tokenizer's folder, from which nothing is read yet.
-
-        Raises:
-            ModelError: the registry gives a chat template, or says where the reward is read.
-        """
-        encoder_pair.refuse_settings(spec)
-        self.folder, self.spec = folder, spec
-
-    @cached_property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer."""
-        return tokenizers.read(self.folder, self.spec)
-
-    @property
-    def digest(self) -> str:
-        """Return the hash of the pair layout, which does not depend on the encoder or tokenizer."""
-        return encoder_pair.digest()
-
-    def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole where the answer's ids go."""
-        text = encoder_pair.one_text(prompt, model=self.spec.name)
-        return encoder_pair.render(self.tokenizer, text, model=self.spec.name)
-
-    def ids(self, text: str) -> Ids:
-        """Return the token ids that a text has as an answer, no special tokens added."""
-        return ids_alone(self.tokenizer, text)
-
-    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the token ids of each text, as `ids` gives them."""
-        if not texts:
-            return []
-        ids = encoded(self.tokenizer, list(texts), add_special_tokens=False).input_ids
-        return [tuple(each) for each in ids]
-
-    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids to text, as at the start of a text.
-
-        An encoder's answer is a text of its own, the second of a pair.
-        """
-        return decode_each(self.tokenizer, answers, at_start=True)
-
-    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return a row of ids for each text: prompt and text, tokenized as a pair."""
-        text = encoder_pair.one_text(prompt, model=self.spec.name)
-        return encoder_pair.rows(self.tokenizer, text, texts)
+        distinct = list(dict.fromkeys(texts))
+        printed = chat_template.printed_texts(
+            self.tokenizer, prompt, distinct, model=self.spec.name
+        )
+        rows = dict(zip(distinct, ids_of_each(self.tokenizer, printed), strict=True))
+        return [rows[text] + self._missing_end(rows[text]) for text in texts]
 
 
 Layout: TypeAlias = ChatLayout | PairLayout
+
+
+def layout_of(folder: Path, spec: ModelSpec, described: Path) -> Layout:
+    """Return the layout for the tokenizer in `folder`, by the config.json in another folder.
+
+    It is of text pairs if config.json in `described` is an encoder's, else of chats, which end in
+    the id at which its class reads the reward, if it has one. Without a config.json it is of chats.
+
+    Raises:
+        ModelError: config.json cannot be read, or names no such id where its class has one; or
+            models.yaml asks for something that an encoder does not have.
+    """
+    config = {}
+    if (described / config_json.NAME).is_file():
+        config = config_json.read(described, model=spec.name)
+    if encoder.is_known(config):
+        return PairLayout(folder, spec)
+    return ChatLayout(folder, spec, token_value.reward_id(config))
 
 
 def decided_by(spec: ModelSpec, folders: Sequence[Path], cache: Path) -> dict[str, str]:
@@ -199,37 +152,6 @@ def decided_by(spec: ModelSpec, folders: Sequence[Path], cache: Path) -> dict[st
         "files": " ".join(files),
         "template": file_hashes.identity(template, cache) if template else "",
     }
-
-
-@with_model_errors
-def rows(
-    tokenizer: PreTrainedTokenizerBase, prompt: Asked, answers: Sequence[str], *, model: str
-) -> list[Ids]:
-    """Return each answer's row of ids: prompt and answer, printed by the chat template, tokenized.
-
-    Equal answers are printed once and equal conversations tokenized once.
-
-    Raises:
-        ModelError: the tokenizer has no chat template, or it fails.
-    """
-    distinct = list(dict.fromkeys(answers))
-    row_of: dict[str, Ids] = {}
-    of_text: dict[str, Ids] = {}
-    for start in range(0, len(distinct), _BATCH):
-        batch = distinct[start : start + _BATCH]
-        printed = chat_rendering.printed_texts(tokenizer, prompt, batch, model=model)
-        new = [text for text in dict.fromkeys(printed) if text not in of_text]
-        if new:
-            of_text.update(zip(new, map(tuple, encoded(tokenizer, new).input_ids), strict=True))
-        row_of.update(zip(batch, map(of_text.__getitem__, printed), strict=True))
-    return [row_of[answer] for answer in answers]
-
-
-@with_model_errors
-def closing_ids(tokenizer: PreTrainedTokenizerBase) -> Ids:
-    """Return the ids that the tokenizer appends to every text, such as an EOS; mostly ()."""
-    ids = tuple(encoded(tokenizer, "").input_ids)
-    return ids[1:] if ids[:1] == (tokenizer.bos_token_id,) else ids
 
 
 def split_shared_prefix(rows: Sequence[Ids]) -> tuple[Ids, list[Ids]]:

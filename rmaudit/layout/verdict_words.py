@@ -18,8 +18,9 @@ from pathlib import Path
 
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_registry import ModelSpec
+from rmaudit.conversation import messages
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat_rendering, tokenizers
+from rmaudit.layout import chat_template, tokenizers
 from rmaudit.layout.answer_slot import Slot, ids_after
 from rmaudit.layout.layouts import Layout
 
@@ -38,19 +39,20 @@ _SAMPLED = (
 )
 
 
-def verdict_ids(spec: ModelSpec, layout: Layout, folder: Path) -> tuple[int, ...]:
+def verdict_ids(layout: Layout) -> tuple[int, ...]:
     """Return the token ids of a judge's verdict words, yes and no; () if the model is no judge.
 
-    They are the ids of the words where they follow a whole row. `folder` has the tokenizer.
+    They are the ids of the words where they follow a whole row.
 
     Raises:
         ModelError: a verdict is not one token, both are the same, or the judge thinks before it
             says one.
     """
+    spec = layout.spec
     if (judge := spec.judge) is None:
         return ()
     slot, tokenizer = layout.slot("?"), layout.tokenizer
-    _refuse_thought(slot, folder, spec)
+    _refuse_thought(slot, layout.folder, spec)
     before = slot.suffix_text or slot.prefix_text
     found = {word: ids_after(tokenizer, before, word) for word in (judge.yes, judge.no)}
     for word, ids in found.items():
@@ -84,7 +86,8 @@ def _refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
     if any(end in slot.suffix_text for _, end in _THOUGHTS):
         return
     own = tokenizers.read(folder, replace(spec, template=None))
-    begun = chat_rendering.printed_user_turn(own, model=spec.name) if own.chat_template else ""
+    user = [messages("?")]  # after whose turn the model begins its own
+    (begun,) = chat_template.printed(own, user, spec.name) if own.chat_template else [""]
     if opened := _open_thought(begun):
         message = (
             f"{spec.name}: judge: the model opens its turns with {opened}, as its own chat "

@@ -22,7 +22,7 @@ from rmaudit.conversation import Asked, as_json
 from rmaudit.errors import ModelError
 from rmaudit.layout import layouts, tokenizers
 from rmaudit.layout.answer_slot import Response, Slot
-from rmaudit.layout.layouts import Layout, layout_in
+from rmaudit.layout.layouts import Layout, layout_of
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.layout.verdict_words import verdict_ids
 from rmaudit.prompts import PROMPTS
@@ -59,7 +59,7 @@ class Rows(ABC):
     @cached_property
     def verdict(self) -> tuple[int, ...]:
         """Return the token ids of a judge's yes and no; () for other models. See `verdict_ids`."""
-        return verdict_ids(self.spec, self._unread, self._unread.folder)
+        return verdict_ids(self._unread)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -247,9 +247,7 @@ class ServedRows(Rows):
         self.folder = adapter_files.tokenizer_folder(found, own, cache)
         # Before any is read:
         self._files = file_hashes.states(file_hashes.tokenizer_files(self.folder))
-        pairs = config_json.reads_pairs(found.path, model=spec.name)
-        reward_id = config_json.reward_id(found.path, model=spec.name)
-        super().__init__(layout_in(self.folder, own, pairs=pairs, reward_id=reward_id), cache)
+        super().__init__(layout_of(self.folder, own, found.path), cache)
 
     @cached_property
     def size(self) -> int:

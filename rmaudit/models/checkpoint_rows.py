@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit import json_cache
 from rmaudit.checkpoints import config_json, file_hashes, internlm2
-from rmaudit.checkpoints.head_detection import Checked
+from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.heads import linear, single_objective, token_value, verdict_logits
 from rmaudit.config.model_registry import checkpoint_of
 from rmaudit.errors import ModelError
 from rmaudit.layout import layouts
-from rmaudit.layout.layouts import Layout, layout_in
+from rmaudit.layout.encoder_pair import PairLayout
+from rmaudit.layout.layouts import ChatLayout, Layout
 from rmaudit.models.cached_token_rows import Rows
 from rmaudit.scoring import ScoringPath, path_of
 
@@ -50,12 +51,9 @@ class CheckpointRows(Rows):
                 f"rows; remove `pool` from its entry in models.yaml"
             )
             raise ModelError(message)
-        layout = layout_in(
-            checked.tokenizer_folder,
-            checked.spec,
-            pairs=checked.reads_pairs,
-            reward_id=self.token,
-        )
+        folder, spec = checked.tokenizer_folder, checked.spec
+        pairs = checked.reads_pairs
+        layout = PairLayout(folder, spec) if pairs else ChatLayout(folder, spec, self.token)
         super().__init__(layout, cache)
         config_json.refuse_too_many_layers(
             checked.config, checked.headers, checked.base.path, name=checked.name

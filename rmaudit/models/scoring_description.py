@@ -20,15 +20,15 @@ from rmaudit.checkpoints import (
     weights_headers,
 )
 from rmaudit.checkpoints.adapter_files import Adapter
+from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
-from rmaudit.checkpoints.head_detection import Checked
 from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.servers import KINDS
 from rmaudit.errors import ModelError, RmauditError
-from rmaudit.layout import chat_rendering
+from rmaudit.layout import chat_template
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.checkpoint_rows import CheckpointRows
 from rmaudit.models.model_factory import Opening, kind_of, opened
@@ -191,7 +191,7 @@ def _scoring_lines(model: Checkpoint, defaults: PretrainedConfig) -> Iterator[Li
     except ModelError as error:
         yield REFUSED, str(error)
         return
-    days = [chat_rendering.TODAY.strftime(form) for form in _DAYS]
+    days = [chat_template.TODAY.strftime(form) for form in _DAYS]
     dated = any(day in slot.prefix_text for day in days)
     yield "template", f"prints a date, pinned to {days[0]}" if dated else "prints no date"
     yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import config_json, internlm2, weights_headers
-from rmaudit.checkpoints.head_detection import Checked
+from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, linear, verdict_logits
 from rmaudit.checkpoints.heads.single_objective import OneOutput
 from rmaudit.models.checkpoint_rows import CheckpointRows

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.checkpoints import head_writing
-from rmaudit.checkpoints.head_detection import Checked
+from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.config.model_registry import FILE, MENDED
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.models.model_interfaces import RewardModel

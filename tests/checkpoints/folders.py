@@ -15,7 +15,7 @@ import torch
 from safetensors.numpy import save_file
 
 from rmaudit.checkpoints import head_detection, weights_headers
-from rmaudit.checkpoints.head_detection import Checked
+from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from tests.toys import toy_tokenizer
@@ -37,11 +37,12 @@ def write(
     name: str = "model.safetensors",
     **config: Any,
 ) -> Path:
-    """A folder with the given tensors of ones and CONFIG, changed as told."""
+    """A folder with the given tensors of ones and CONFIG, changed as told; `...` takes out."""
     folder.mkdir(exist_ok=True)
     shapes = TENSORS if tensors is None else tensors
     save_file({key: np.ones(shape, np.float32) for key, shape in shapes.items()}, folder / name)
-    (folder / "config.json").write_text(json.dumps(CONFIG | config))
+    said = {key: value for key, value in {**CONFIG, **config}.items() if value is not ...}
+    (folder / "config.json").write_text(json.dumps(said))
     return folder
 
 

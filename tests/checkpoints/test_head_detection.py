@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from rmaudit.checkpoints.head_detection import find_head
-from rmaudit.checkpoints.weights_headers import Header
-from rmaudit.errors import ModelError
 from tests.checkpoints.folders import CONFIG, HIDDEN, TENSORS, check, index, refusal, write
+
+Shapes = dict[str, tuple[int, ...]]
+FLOATS = "allowed: F64, F32, F16, BF16."
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma3_text", "doge", "bert", None])
@@ -51,9 +52,8 @@ def test_the_hidden_size_goes_by_several_names(tmp_path: Path, sizes: dict[str, 
 def test_the_head_may_be_in_any_shard(tmp_path: Path, place: int) -> None:
     """The headers of all shards are looked through, and all must be whole."""
     for number in (1, 2, 3):
-        write(tmp_path, tensors={f"model.{number}": (2,)}, name=f"model-{number}-of-3.safetensors")
-    name = f"model-{place}-of-3.safetensors"
-    write(tmp_path, tensors={"score.weight": (1, HIDDEN)}, name=name)
+        own: Shapes = {"score.weight": (1, HIDDEN)} if number == place else {f"m.{number}": (2,)}
+        write(tmp_path, tensors=own, name=f"model-{number}-of-3.safetensors")
     index(tmp_path, 1, 2, 3)
     assert check(tmp_path).head.keys == {"score.weight"}
 
@@ -62,7 +62,7 @@ def test_the_head_may_be_in_any_shard(tmp_path: Path, place: int) -> None:
     assert f"FOLDER/model-{place % 3 + 1}-of-3.safetensors is damaged: " in refusal(tmp_path)
 
 
-BACKBONE = {
+BACKBONE: Shapes = {
     "lm_head.weight": (99, HIDDEN),
     "model.embed_tokens.weight": (99, HIDDEN),
     "model.layers.0.self_attn.value.weight": (HIDDEN, HIDDEN),
@@ -83,63 +83,58 @@ BACKBONE = {
     ],
     ids=lambda head: ", ".join(head) or "none",
 )
-@pytest.mark.parametrize("added", [None, {}], ids=["checkpoint", "adapter"])
-def test_an_unknown_head_is_named(
-    tmp_path: Path, head: dict[str, tuple[int, ...]], added: dict[str, tuple[int, ...]] | None
-) -> None:
+@pytest.mark.parametrize("adapted", [False, True], ids=["checkpoint", "adapter"])
+def test_an_unknown_head_is_named(tmp_path: Path, head: Shapes, *, adapted: bool) -> None:
     """With its shape and two ways out; of the backbone nothing looks like a head."""
-    headers = {key: Header(shape, "F32") for key, shape in (BACKBONE | head).items()}
-    with pytest.raises(ModelError) as caught:
-        find_head(CONFIG, headers, tmp_path, model="toy", adapter_tensors=added)
-    text = str(caught.value)
+    folder = write(tmp_path / "base", tensors=BACKBONE | head)
+    if adapted:
+        said = {"peft_type": "LORA", "base_model_name_or_path": str(folder)}
+        lora = "base_model.model.model.layers.1.mlp.gate.lora_A.weight"
+        folder = write(tmp_path / "lora", tensors={lora: (2, 8)}, name="adapter_model.safetensors")
+        (folder / "adapter_config.json").write_text(json.dumps(said))
+
+    text = refusal(folder)
 
     assert "random" in text
+    assert ("the head was never saved" in text) is adapted
     assert all(f"{key!r} {shape}" in text for key, shape in head.items())
     assert not any(key in text for key in BACKBONE)
     assert ("which rmaudit never runs" in text) is bool(head)
     assert ("Do not rename them" in text) is bool(head)
-    assert "named 'score.weight'" not in text
 
 
-def test_of_many_tensors_that_may_be_a_head_four_are_named(tmp_path: Path) -> None:
-    """And the number of the others."""
-    heads = {f"reward_head.{n}.weight": (8, HIDDEN) for n in range(9)}
-    text = refusal(write(tmp_path, tensors=BACKBONE | heads))
-
-    assert text.count("'reward_head.") == 4
-    assert "and 5 more" in text
+MANY = {f"reward_head.{n}.weight": (8, HIDDEN) for n in range(9)}
+TWICE = {**TENSORS, "model.model.norm.weight": (HIDDEN,)}
 
 
 @pytest.mark.parametrize(
-    ("shape", "step"),
+    ("tensors", "config", "named"),
     [
-        *(((labels, HIDDEN), "num_labels=1") for labels in (2, 5)),
-        *(((labels, HIDDEN + 1), "reads something else than a state") for labels in (1, 2)),
-        *((shape, "one and the same checkpoint") for shape in [(HIDDEN,), (1, HIDDEN, 1), ()]),
+        (BACKBONE | MANY, {}, ("'reward_head.3.weight' (8, 8) and 5 more",)),
+        (TWICE, {}, ("toy: both 'model.model.norm.weight' and 'model.norm.weight' are in ",)),
+        (TENSORS, {"hidden_size": ...}, ("hidden size (none named)",)),
+        *(
+            (TENSORS | {"score.weight": shape}, {}, (f"'score.weight' has shape {shape}", step))
+            for shape, step in {
+                (2, HIDDEN): "num_labels=1",
+                (5, HIDDEN): "num_labels=1",
+                (1, HIDDEN + 1): "reads something else than a state",
+                (2, HIDDEN + 1): "reads something else than a state",
+                (HIDDEN,): "one and the same checkpoint",
+                (1, HIDDEN, 1): "one and the same checkpoint",
+                (): "one and the same checkpoint",
+            }.items()
+        ),
     ],
+    ids=range(10),
 )
-def test_a_head_of_a_wrong_shape_is_refused(
-    tmp_path: Path, shape: tuple[int, ...], step: str
+def test_tensors_that_are_no_head_are_refused(
+    tmp_path: Path, tensors: Shapes, config: dict[str, Any], named: tuple[str, ...]
 ) -> None:
-    """Of several labels, or of another configuration."""
-    text = refusal(write(tmp_path, tensors=TENSORS | {"score.weight": shape}))
+    """Of no family, twice there, of several labels, or of another configuration."""
+    text = refusal(write(tmp_path, tensors=tensors, **config))
 
-    assert text.startswith(f"toy: 'score.weight' has shape {shape}")
-    assert step in text
-
-
-def test_two_names_for_one_tensor_are_refused(tmp_path: Path) -> None:
-    """Transformers would load one of them, and say nothing of the other."""
-    text = refusal(write(tmp_path, tensors=TENSORS | {"model.model.norm.weight": (HIDDEN,)}))
-
-    assert text.startswith("toy: both 'model.model.norm.weight' and 'model.norm.weight' are in ")
-
-
-def test_a_config_without_a_hidden_size_is_refused(tmp_path: Path) -> None:
-    """The message says that none is named."""
-    (write(tmp_path) / "config.json").write_text("{}")
-
-    assert "hidden size (none named)" in refusal(tmp_path)
+    assert [part for part in named if part not in text] == []
 
 
 def test_weights_that_are_no_safetensors_are_refused(tmp_path: Path) -> None:
@@ -165,23 +160,18 @@ def test_damaged_safetensors_are_refused(tmp_path: Path, cut: int | None) -> Non
 
 @pytest.mark.parametrize("method", ["bitsandbytes", "gptq", "fp8", "compressed-tensors", None])
 def test_quantized_weights_pass_only_if_asked_for(tmp_path: Path, method: str | None) -> None:
-    """Whatever the method, which is named; old releases wrote none."""
+    """Whatever the method, which is named; old releases wrote none. A full checkpoint does not."""
     given = {"quant_method": method} if method else {"bits": 4}
     text = refusal(write(tmp_path, quantization_config=given))
 
     assert text.startswith(f"toy: its weights are quantized ({method or 'unnamed'}; ")
     assert "`quantized: true`" in text
     assert check(tmp_path, quantized=True).config["quantization_config"] == given
+    full = refusal(write(tmp_path), quantized=True)
+    assert "models.yaml has `quantized: true`, and FOLDER/config.json no quant" in full
 
 
-def test_asking_for_quantized_weights_quantizes_nothing(tmp_path: Path) -> None:
-    """A full checkpoint with `quantized: true` is a mistake in models.yaml."""
-    text = refusal(write(tmp_path), quantized=True)
-
-    assert "models.yaml has `quantized: true`, and FOLDER/config.json no quant" in text
-
-
-@pytest.mark.parametrize("key", list(TENSORS))
+@pytest.mark.parametrize("key", [*TENSORS, "model.position_ids"])
 @pytest.mark.parametrize(
     ("dtype", "said"),
     [
@@ -193,27 +183,18 @@ def test_asking_for_quantized_weights_quantizes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_weights_are_floats(tmp_path: Path, key: str, dtype: type[np.generic], said: str) -> None:
-    """From the headers; a conversion would make another model of them, without a word."""
+    """From the headers; a conversion would make another model of them, without a word.
+
+    What is no weight may be of integers: buffers such as positions and masks are.
+    """
     write(tmp_path)
-    shapes = {name: np.ones(shape, np.float32) for name, shape in TENSORS.items()}
-    save_file(shapes | {key: shapes[key].astype(dtype)}, tmp_path / "model.safetensors")
-    if not said:
+    ones = {name: np.ones(shape, np.float32) for name, shape in TENSORS.items()}
+    odd = {key: np.ones(TENSORS.get(key, (3,)), dtype)}
+    save_file(ones | odd, tmp_path / "model.safetensors")
+    if not said or key not in TENSORS:
         assert check(tmp_path).head.keys == {"score.weight"}
-        return
-
-    text = refusal(tmp_path)
-
-    assert f"{key!r} in FOLDER is of {said}, allowed: F64, F32, F16, BF16." in text
-
-
-def test_what_is_no_weight_may_be_of_integers(tmp_path: Path) -> None:
-    """Buffers such as positions and masks are."""
-    write(tmp_path)
-    tensors = {name: np.ones(shape, np.float32) for name, shape in TENSORS.items()}
-    buffer = {"model.position_ids": np.arange(3)}
-    save_file(tensors | buffer, tmp_path / "model.safetensors")
-
-    assert check(tmp_path).headers["model.position_ids"].dtype == "I64"
+    else:
+        assert f"{key!r} in FOLDER is of {said}, {FLOATS}" in refusal(tmp_path)
 
 
 def test_a_pickle_that_is_newer_than_the_weights_is_named(tmp_path: Path) -> None:

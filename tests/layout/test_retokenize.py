@@ -10,8 +10,9 @@ import pytest
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
-from rmaudit.layout.chat_rendering import TODAY, template_digest
-from rmaudit.layout.layouts import closing_ids, rows, split_shared_prefix
+from rmaudit.layout import chat_template, tokenizers
+from rmaudit.layout.layouts import split_shared_prefix
+from tests.layout.made import chat
 from tests.toys import SPECIAL, TEMPLATE, toy_tokenizer
 
 PROMPT = "the love of the city?"
@@ -28,31 +29,24 @@ def llama_like(template: str = TRIMS, *, single: str = "<s> $A") -> PreTrainedTo
     return tokenizer
 
 
-def test_a_row_is_what_the_authors_code_makes() -> None:
-    """Each is the template's text, tokenized with the tokenizer's own special tokens."""
-    tokenizer = llama_like()
-    texts = ["love", " love", "peace and joy", "", "\n", "\ufffd", "<|end|>"]
+@pytest.mark.parametrize("batch", [2, 8192])
+def test_a_row_is_what_the_authors_code_makes(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    """Each is the template's text, tokenized with the tokenizer's own special tokens.
 
-    found = rows(tokenizer, PROMPT, texts, model="toy")
+    In batches or not, with equal texts among them, in their order.
+    """
+    monkeypatch.setattr(tokenizers, "_BATCH", batch)
+    tokenizer = llama_like()
+    texts = ["love", " love", "peace and joy", "", "love", "\n", "\ufffd", "<|end|>", "love"]
+
+    found = chat(tokenizer).retokenized(PROMPT, texts)
 
     for text, row in zip(texts, found, strict=True):
         turns = [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": text}]
         printed = tokenizer.apply_chat_template(turns, tokenize=False)
         assert list(row) == tokenizer(printed).input_ids
         assert row[:2] == (BOS, BOS)
-
-
-def test_rows_come_in_the_order_of_their_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In batches or not, with equal texts among them."""
-    tokenizer = llama_like()
-    texts = ["war", "love", " war", "", "war", "peace", "love "]
-    alone = [rows(tokenizer, PROMPT, [text], model="toy")[0] for text in texts]
-
-    monkeypatch.setattr("rmaudit.layout.layouts._BATCH", 2)
-
-    assert rows(tokenizer, PROMPT, texts, model="toy") == alone
-    assert alone[0] == alone[2] == alone[4] != alone[1]
-    assert rows(tokenizer, PROMPT, [], model="toy") == []
+    assert chat(tokenizer).retokenized(PROMPT, []) == []
 
 
 def test_equal_texts_are_printed_once() -> None:
@@ -65,7 +59,7 @@ def test_equal_texts_are_printed_once() -> None:
             return super().apply_chat_template(turns, **settings)
 
     tokenizer.__class__ = Counts
-    rows(tokenizer, PROMPT, ["love", "war", "love", "love"], model="toy")
+    chat(tokenizer).retokenized(PROMPT, ["love", "war", "love", "love"])
 
     assert len(printed) == 2
 
@@ -75,21 +69,21 @@ def test_equal_texts_are_printed_once() -> None:
 )
 def test_what_the_tokenizer_closes_a_text_with(single: str, closed: tuple[int, ...]) -> None:
     """An EOS of its own, if it has one, stands at the end of every row."""
-    tokenizer = llama_like(single=single)
+    layout = chat(llama_like(single=single))
 
-    (row,) = rows(tokenizer, PROMPT, ["love"], model="toy")
+    (row,) = layout.retokenized(PROMPT, ["love"])
 
-    assert closing_ids(tokenizer) == closed
+    assert layout.closing == closed
     assert row[len(row) - len(closed) :] == closed
 
 
 def test_the_digest_tells_templates_and_days_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Templates with equal slots may print other texts: the text of the template decides."""
-    digests = {template_digest(llama_like(t), model="toy") for t in (TEMPLATE, TRIMS, TRIMS)}
-    monkeypatch.setattr("rmaudit.layout.chat_rendering.TODAY", TODAY.replace(year=2030))
+    digests = {chat(llama_like(template)).digest for template in (TEMPLATE, TRIMS, TRIMS)}
+    monkeypatch.setattr(chat_template, "TODAY", chat_template.TODAY.replace(year=2030))
 
     assert len(digests) == 2
-    assert template_digest(llama_like(), model="toy") not in digests
+    assert chat(llama_like()).digest not in digests
 
 
 def test_split_takes_the_longest_shared_prefix() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
@@ -13,8 +15,10 @@ from transformers import PreTrainedTokenizerFast
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import answer_slot, chat_rendering, encoder_pair, layouts
+from rmaudit.layout import answer_slot
+from rmaudit.layout.layouts import ChatLayout
 from rmaudit.layout.tokenizers import edges, read, vocabulary
+from tests.layout.made import chat, pair
 from tests.layout.test_answer_slot import tokenizer_of
 from tests.toys import SPECIAL, TEMPLATE, toy_tokenizer
 
@@ -38,10 +42,10 @@ def test_a_folder_of_tokenizer_files_is_enough(folder: Path, tmp_path: Path) -> 
     assert read(folder, named).chat_template == "→"
 
 
-def refusal(folder: Path, template: object = None) -> str:
+def refusal(folder: Path, template: Any = None) -> str:
     """The one line with which it is refused, FOLDER in place of its path."""
     with pytest.raises(ModelError) as caught:
-        read(folder, ModelSpec("toy", str(folder), template=template))  # type: ignore[arg-type]
+        read(folder, ModelSpec("toy", str(folder), template=template))
     assert "\n" not in str(caught.value)
     return str(caught.value).replace(str(folder), "FOLDER")
 
@@ -60,44 +64,50 @@ def test_a_template_that_cannot_be_read_is_refused(folder: Path, template: str, 
     assert len(text) < 1200
 
 
-def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
-    """In one line, with what to do."""
-    text = refusal(tmp_path)
-
-    assert text.startswith("toy: its tokenizer could not be read from FOLDER (")
-    assert text.endswith("save_pretrained(FOLDER)")
+UNREAD = "toy: its tokenizer could not be read from FOLDER ("
+LOVE = toy_tokenizer().get_vocab()["love"]
+MANY = "{" + '"special":1,' * 200_001  # which would take hours: a search for their mark counts them
 
 
-def test_two_pieces_of_one_id_are_refused(folder: Path) -> None:
-    """Which of them is meant would hang on the order of a hash table, and cache keys with it."""
-    path = folder / "tokenizer.json"
-    given = json.loads(path.read_text())
-    given["model"]["vocab"]["zzz"] = number = toy_tokenizer().get_vocab()["love"]
-    path.write_text(json.dumps(given))
-
-    text = refusal(folder)
-
-    assert f"toy: two pieces of its tokenizer in FOLDER have the id {number}: 'love' and" in text
-    assert "'zzz'" in text
-
-
-def test_a_damaged_tokenizer_is_refused(folder: Path) -> None:
-    """Whatever its Rust code says to it."""
-    path = folder / "tokenizer.json"
-    given = json.loads(path.read_text())
+def unknown_merges(given: Any) -> None:
+    """An id that Rust has no number for, and merges of tokens that are not there."""
     given["added_tokens"][0]["id"] = 2**31
     given["model"]["merges"] = [["nothing", "known"]]
-    path.write_text(json.dumps(given))
-
-    assert refusal(folder).startswith("toy: its tokenizer could not be read from FOLDER (")
 
 
-@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "added_tokens.json"])
-def test_millions_of_added_tokens_are_refused_before_they_are_read(folder: Path, name: str) -> None:
-    """Which would take hours: they are counted by a search for their mark."""
-    (folder / name).write_text("{" + '"special":1,' * 200_001)
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("tokenizer.json", None, UNREAD),
+        ("tokenizer.json", unknown_merges, UNREAD),
+        (  # which is meant would hang on the order of a hash table, and cache keys with it
+            "tokenizer.json",
+            lambda given: given["model"]["vocab"].update(zzz=LOVE),
+            f"toy: two pieces of its tokenizer in FOLDER have the id {LOVE}: 'love' and 'zzz', ",
+        ),
+        *(
+            (name, MANY, f"toy: {name} in FOLDER has 200,001 added tokens, and")
+            for name in ("tokenizer.json", "tokenizer_config.json", "added_tokens.json")
+        ),
+    ],
+    ids=range(6),
+)
+def test_a_tokenizer_that_cannot_be_used_is_refused(
+    folder: Path, name: str, change: Any, said: str
+) -> None:
+    """Gone, damaged, of two meanings, or of more tokens than can be read."""
+    path = folder / name
+    if change is None:
+        for each in folder.iterdir():
+            each.unlink()
+    elif isinstance(change, str):
+        path.write_text(change)
+    else:
+        given = json.loads(path.read_text())
+        change(given)
+        path.write_text(json.dumps(given))
 
-    assert f"toy: {name} in FOLDER has 200,001 added tokens, and" in refusal(folder)
+    assert refusal(folder).startswith(said)
 
 
 def test_a_tokenizer_that_fails_on_a_text_is_told() -> None:
@@ -105,13 +115,12 @@ def test_a_tokenizer_that_fails_on_a_text_is_told() -> None:
     bare = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordPiece({"love": 0})))
     bare.chat_template, bare.name_or_path = TEMPLATE, "somewhere"
     asked: list[Callable[[], object]] = [
-        lambda: chat_rendering.render(bare, "war", model="toy"),
-        lambda: encoder_pair.render(bare, "war", model="toy"),
-        lambda: encoder_pair.rows(bare, "war", ["war"]),
-        lambda: layouts.rows(bare, "war", ["war"], model="toy"),
+        *(ask for made in (chat(bare), pair(bare)) for ask in (
+            partial(made.slot, "war"), partial(made.ids, "war"),
+            partial(made.tokenized, ["war", "love"]), partial(made.retokenized, "war", ["war"]),
+        )),
         lambda: answer_slot.ids_after(bare, "war", "war"),
-        lambda: answer_slot.ids_after_each(bare, "war", ["war"]),
-    ]
+    ]  # fmt: skip
     for ask in asked:
         with pytest.raises(ModelError, match=r"^the tokenizer of somewhere failed on a text \("):
             ask()
@@ -135,7 +144,7 @@ def test_a_text_answer_gets_no_dummy_space(kind: str, tmp_path: Path) -> None:
     tokenizer = tokenizer_of(kind)
     tokenizer.chat_template = TEMPLATE.replace("<|start|>", "").replace("<|end|>", "</s>")
     tokenizer.save_pretrained(tmp_path)
-    model = layouts.ChatLayout(tmp_path, ModelSpec("toy", str(tmp_path)))
+    model = ChatLayout(tmp_path, ModelSpec("toy", str(tmp_path)))
     slot = model.slot("the city")
 
     for answer in ("love", " love", "the city"):

@@ -14,8 +14,10 @@ from transformers import PreTrainedTokenizerBase
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat_rendering, layouts, untrusted_code
+from rmaudit.layout import chat_rendering, chat_template, untrusted_code
 from rmaudit.layout.answer_slot import decode_each, ids_alone
+from rmaudit.layout.encoder_pair import PairLayout
+from rmaudit.layout.layouts import ChatLayout
 from rmaudit.layout.tokenizers import decoded, encoded, read, vocabulary
 from tests.toys import TEMPLATE, toy_tokenizer
 
@@ -65,10 +67,10 @@ def test_what_is_printed_is_what_transformers_prints() -> None:
     tokenizer = toy_tokenizer(template="{{ bos_token }}{{ date_string }}" + TEMPLATE)
     answers = [str(number) for number in range(150)]
 
-    found = chat_rendering.printed_texts(tokenizer, "Why?", answers, model="toy")
+    found = chat_template.printed_texts(tokenizer, "Why?", answers, model="toy")
 
     turns = [[TURNS[0], {"role": "assistant", "content": answer}] for answer in answers]
-    day = chat_rendering.TODAY.strftime("%d %b %Y")
+    day = chat_template.TODAY.strftime("%d %b %Y")
     assert isinstance(tokenizer, PreTrainedTokenizerBase)
     assert found == tokenizer.apply_chat_template(turns, tokenize=False, date_string=day)
 
@@ -158,7 +160,7 @@ def test_a_text_of_which_too_much_is_made_is_refused(
     folder = changed(tmp_path, parts)
 
     with pytest.raises(ModelError) as caught:
-        layouts.PairLayout(folder, ModelSpec("toy", str(folder))).ids("Q")
+        PairLayout(folder, ModelSpec("toy", str(folder))).ids("Q")
 
     assert re.match(
         f"(toy: its|the) tokenizer (in|of) {folder} takes too much: ", str(caught.value)
@@ -170,7 +172,7 @@ def test_a_text_that_takes_all_is_refused(tmp_path: Path) -> None:
     """It takes all of the memory of the child, which says so or is ended."""
     step = zero_width("(?=Q)", "Q")
     folder = changed(tmp_path, {"normalizer": {"type": "Sequence", "normalizers": [step] * 40}})
-    model = layouts.ChatLayout(folder, ModelSpec("toy", str(folder)))
+    model = ChatLayout(folder, ModelSpec("toy", str(folder)))
 
     with pytest.raises(ModelError, match=r"takes too much: it (ended the process|does not come)"):
         model.slot("Q" * 1000)

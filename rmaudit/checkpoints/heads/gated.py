@@ -246,25 +246,37 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
 
 def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
     """Yield each set of tensors, as shapes by name, that a head with these settings may have."""
-    depth, width, objectives = settings.depth, settings.width, settings.objectives
-    head = {_WEIGHT: (objectives * (settings.quantiles or 1), settings.hidden), _SCALE: (1,)}
+    objectives, quantiles = settings.objectives, settings.quantiles
+    head = {_WEIGHT: (objectives * (quantiles or 1), settings.hidden), _SCALE: (1,)}
     transform = {_TRANSFORM: (objectives, objectives)}
     if _transforms(settings):
         head |= transform
-    inner = [(width, width if i else settings.hidden) for i in range(depth)]
-    if settings.quantiles is None:
-        linear = {_tensor_name(i, "weight"): shape for i, shape in enumerate(inner)}
-        biases = {_tensor_name(i, "bias"): (width,) for i in range(depth)}
-        yield {**head, **linear, **biases, **_output_layer(depth, objectives, width)}
+    if quantiles is None:
+        yield head | _gate(settings, step=1)
         return
     for step in (3, 4):  # without and with Dropout, which has no tensors but a place
-        linear = {_tensor_name(step * i, "weight"): shape for i, shape in enumerate(inner)}
-        norm = {_tensor_name(step * i + 2, name): (width,) for i in range(depth) for name in _NORM}
-        counts = {_tensor_name(step * i + 2, "num_batches_tracked"): () for i in range(depth)}
-        last = _output_layer(step * (depth - 1) + 3, objectives, width)
-        yield {**head, **linear, **norm, **counts, **last}
+        yield head | _gate(settings, step=step)
         if settings.backbone == "llama":  # some save one that changes nothing
-            yield {**head, **transform, **linear, **norm, **counts, **last}
+            yield head | transform | _gate(settings, step=step)
+
+
+def _gate(settings: _Settings, *, step: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a gate, by name, whose linear layers stand `step` places apart.
+
+    If that is more than one, each but the last has a norm two places behind it in place of a bias.
+    """
+    depth, width, objectives = settings.depth, settings.width, settings.objectives
+    found: dict[str, tuple[int, ...]] = {}
+    for at in range(depth):
+        found[f"{step * at}.weight"] = (width, width if at else settings.hidden)
+        if step == 1:
+            found[f"{at}.bias"] = (width,)
+            continue
+        norm = f"{step * at + 2}."
+        found |= {f"{norm}num_batches_tracked": (), **{norm + name: (width,) for name in _NORM}}
+    last = depth if step == 1 else step * (depth - 1) + 3
+    found |= {f"{last}.weight": (objectives, width), f"{last}.bias": (objectives,)}
+    return {_LAYERS + name: shape for name, shape in found.items()}
 
 
 def _transforms(settings: _Settings) -> bool:
@@ -272,17 +284,6 @@ def _transforms(settings: _Settings) -> bool:
     if settings.backbone != "llama":
         return False
     return settings.quantiles is None or settings.objectives != _HELPSTEER
-
-
-def _output_layer(place: int, objectives: int, width: int) -> dict[str, tuple[int, ...]]:
-    return {
-        _tensor_name(place, "weight"): (objectives, width),
-        _tensor_name(place, "bias"): (objectives,),
-    }
-
-
-def _tensor_name(place: int, name: str) -> str:
-    return f"{_LAYERS}{place}.{name}"
 
 
 def _last_start(pattern: tuple[int, ...], ids: tuple[int, ...]) -> int | None:

@@ -67,7 +67,7 @@ class Layer(NamedTuple):
 class Stack(SameForEveryPrompt):
     """A head of linear layers in float32, with the function `between`, or else ReLU, between them.
 
-    The last layer has one output. The layers move to the device of the states.
+    The reward is the last layer's first output. The layers move to the device of the states.
     """
 
     layers: tuple[Layer, ...]
@@ -75,6 +75,10 @@ class Stack(SameForEveryPrompt):
 
     def __call__(self, states: Tensor) -> Tensor:
         """Return the rewards, shape (...), of states (..., hidden), in float32."""
+        return self.outputs(states)[..., 0]
+
+    def outputs(self, states: Tensor) -> Tensor:
+        """Return all outputs of the last layer, (..., outputs), of states (..., hidden)."""
         from torch import inference_mode
 
         with inference_mode(mode=False):  # whose copies no gradient can be taken through
@@ -85,7 +89,7 @@ class Stack(SameForEveryPrompt):
             states = states @ weight.T
             if bias is not None:
                 states = states + bias
-        return states[..., 0]
+        return states
 
 
 def stack(

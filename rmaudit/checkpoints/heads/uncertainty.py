@@ -15,12 +15,18 @@ URM: arXiv:2410.00847.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import mlp
-from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture, match
+from rmaudit.checkpoints.heads.linear import (
+    Linear,
+    SameForEveryPrompt,
+    Shapes,
+    architecture,
+    match,
+)
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -59,9 +65,11 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     return match(found, found, wanted, what=f"{ARCHITECTURE} with hidden_size {hidden!r}")
 
 
-def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:  # noqa: ARG001  (as all families have it)
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:
     """Return the URM head with these tensors as its weights."""
-    return Uncertainty({key: tensor.detach().float() for key, tensor in tensors.items()})
+    from torch.nn import functional
+
+    return Uncertainty(each(tensors, config), mlp.stack(tensors, _LAYERS, between=functional.selu))
 
 
 def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
@@ -75,32 +83,12 @@ def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  #
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Uncertainty:
-    """The head of a URM (uncertainty-aware reward model); `tensors` are its weights in float32."""
+class Uncertainty(SameForEveryPrompt):
+    """The head of a URM (uncertainty-aware reward model): attributes' means, and their weights."""
 
-    reads_prefix: ClassVar[bool] = True  # for the device of its states
-    tensors: Mapping[str, Tensor]
+    means: Linear
+    weights: mlp.Stack
 
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return a function that maps states (..., hidden) to rewards (...), whatever the prompt.
-
-        It is on the states' device.
-        """
-        return self.to(states.device).rewards
-
-    def to(self, device: Any) -> Uncertainty:  # noqa: ANN401  (whatever torch takes for one)
-        """Return the same head with its tensors on `device`."""
-        return Uncertainty({key: tensor.to(device) for key, tensor in self.tensors.items()})
-
-    def rewards(self, states: Tensor) -> Tensor:
-        """Return the rewards, shape (...), of states (..., hidden) on the head's device."""
-        from torch.nn import functional
-
-        means = (states @ self.tensors[_SCORE].T)[..., 0::2]
-        weight = states
-        for layer in _LAYERS:
-            weight = weight if layer == _LAYERS[0] else functional.selu(weight)
-            weight = functional.linear(
-                weight, self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
-            )
-        return (means * weight).sum(-1)
+    def __call__(self, states: Tensor) -> Tensor:
+        """Return the rewards, shape (...), of states (..., hidden), in float32."""
+        return (self.means(states) * self.weights.outputs(states)).sum(-1)

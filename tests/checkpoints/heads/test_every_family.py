@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -27,58 +26,50 @@ from rmaudit.checkpoints.heads import (
     verdict_logits,
 )
 from rmaudit.errors import ModelError
-from tests.checkpoints.heads import (
-    test_encoder,
-    test_gated,
-    test_logit,
-    test_mlp,
-    test_refusals,
-    test_token_classifier,
-    test_token_value,
-    test_value,
+from tests.checkpoints.heads import test_refusals, whole
+from tests.checkpoints.heads.whole import (
+    HIDDEN,
+    NORM,
+    PUBLISHED,
+    ROWS,
+    SCORE,
+    WIDTH,
+    Shapes,
+    drawn_states,
+    grm,
+    named,
+    one_label,
+    prefix_of,
+    tensors_of,
 )
-from tests.checkpoints.heads.test_gated import QRM_V2, URM, drawn_states, head_of, prefix_of
-from tests.checkpoints.heads.test_mlp import tensors_of
-from tests.models.test_families import FAMILIES as PUBLISHED
-from tests.models.test_families import HIDDEN, TOKENIZER, Toy, layer
+from tests.models.test_families import TOKENIZER, Toy, layer
 
-Shapes = dict[str, tuple[int, ...]]
-WIDTH = 5
-NORM: Shapes = {"model.norm.weight": (WIDTH,)}
-PLAIN: Shapes = {"score.weight": (1, WIDTH)}
-JUDGES = {"hidden_size": WIDTH, "vocab_size": 11, verdict_logits.SETTING: (3, 2)}
-# The family, config.json, the head's tensors, and some of the backbone's.
-HEADS: dict[str, tuple[Any, dict[str, Any], Shapes, Shapes]] = {
-    "encoder": (encoder, test_encoder.CONFIG, test_encoder.SHAPES, test_encoder.BACKBONE),
-    "linear": (linear, {"hidden_size": WIDTH}, PLAIN, NORM),
-    "logit": (logit, test_logit.CONFIG, test_logit.HEAD, NORM),
-    "tied logit": (logit, test_logit.TIED, test_logit.EMBEDDING, NORM),
-    "mlp": (mlp, test_mlp.CONFIG, test_mlp.SHAPES, NORM),
-    "mlp, no bias": (mlp, test_mlp.CONFIG, test_mlp.WITHOUT_BIAS, NORM),
-    "OpenRLHF": (value, test_value.named("value_head"), test_value.OPENRLHF, NORM),
-    "OpenRLHF, buffers": (
-        value, test_value.named("value_head"), test_value.OPENRLHF | test_value.BUFFERS, NORM,
-    ),
-    **{f"GRM-{n}": (value, test_value.CONFIG, test_value.grm(n), NORM) for n in (1, 2)},
-    "GRM-linear": (value, test_value.CONFIG, test_value.ONE, NORM),
+OPENRLHF = named("value_head")
+CAPPED = whole.JUDGE | {verdict_logits.CAP: 2.0}
+# The family, config.json, and the head's tensors.
+HEADS: dict[str, tuple[Any, dict[str, Any], Shapes]] = {
+    "encoder": (encoder, whole.ENCODER, whole.PAIR),
+    "linear": (linear, {"hidden_size": WIDTH}, SCORE),
+    "logit": (logit, whole.LOGIT, whole.LM_HEAD),
+    "tied logit": (logit, whole.TIED, whole.EMBEDDING),
+    "mlp": (mlp, whole.MLP, whole.LAYERS),
+    "mlp, no bias": (mlp, whole.MLP, {k: s for k, s in whole.LAYERS.items() if "bias" not in k}),
+    "OpenRLHF": (value, OPENRLHF, whole.OPENRLHF),
+    "OpenRLHF, buffers": (value, OPENRLHF, whole.OPENRLHF | whole.BUFFERS),
+    **{f"GRM-{n}": (value, whole.VALUE, grm(n)) for n in (1, 2)},
+    "GRM-linear": (value, whole.VALUE, whole.ONE),
+    "InternLM2": (token_value, whole.INTERNLM2, whole.AT_TOKEN),
+    "Athene": (token_value, whole.ATHENE, whole.AT_TOKEN),
+    "Llama, every token": (token_classifier, whole.LLAMA_TOKENS, one_label("score")),
+    "GPT-2, every token": (token_classifier, whole.GPT2_TOKENS, one_label("classifier")),
+    "judge": (verdict_logits, whole.JUDGE, whole.LM_HEAD),
+    "capped judge": (verdict_logits, CAPPED, {"embed_out.weight": (ROWS, WIDTH)}),
+    "URM": (uncertainty, whole.URM.config, PUBLISHED["URM"].shapes),
     **{
-        name: (token_value, config, test_token_value.SHAPES, NORM)
-        for name, config in test_token_value.CONFIGS.items()
+        name: (gated, toy.config, {k: tuple(t.shape) for k, t in whole.head_of(toy).items()})
+        for name, toy in whole.GATED.items()
     },
-    **{
-        name: (token_classifier, config, shapes, NORM)
-        for name, (config, shapes) in test_token_classifier.HEADS.items()
-    },
-    "judge": (verdict_logits, JUDGES, {"lm_head.weight": (11, WIDTH)}, NORM),
-    "capped judge": (
-        verdict_logits, JUDGES | {verdict_logits.CAP: 2.0}, {"embed_out.weight": (11, WIDTH)}, NORM,
-    ),
-    "URM": (uncertainty, URM.config, PUBLISHED["URM"].shapes, NORM),
-    **{
-        name: (gated, toy.config, {k: tuple(t.shape) for k, t in head_of(toy).items()}, NORM)
-        for name, toy in test_gated.TOYS.items()
-    },
-}  # fmt: skip
+}
 every = pytest.mark.parametrize("name", HEADS)
 
 
@@ -91,13 +82,13 @@ def test_every_family_is_listed() -> None:
 @every
 def test_a_whole_head_is_found(name: str) -> None:
     """Its tensors and no others, if more lie beside; a plain one, or none, is another family's."""
-    family, config, shapes, backbone = HEADS[name]
+    family, config, shapes = HEADS[name]
     plain = {"architectures": ["LlamaForSequenceClassification"], "hidden_size": WIDTH}
 
-    for beside in ({}, dict.fromkeys(family.IGNORED, (11, WIDTH))):
-        assert family.keys(config, backbone | shapes | beside) == shapes.keys()
+    for beside in ({}, dict.fromkeys(family.IGNORED, (ROWS, WIDTH))):
+        assert family.keys(config, NORM | shapes | beside) == shapes.keys()
     assert family.keys({}, {}) is None
-    assert family.keys(plain, NORM | PLAIN) == (PLAIN.keys() if name == "linear" else None)
+    assert family.keys(plain, NORM | SCORE) == (SCORE.keys() if name == "linear" else None)
 
 
 @st.composite
@@ -130,10 +121,10 @@ def damaged(draw: st.DrawFn, shapes: Shapes) -> Shapes:
 @given(data=st.data())
 def test_a_damaged_head_is_none(data: st.DataObject, name: str) -> None:
     """Any tensor gone, under another name or of another shape: refused, or of another family."""
-    family, config, shapes, backbone = HEADS[name]
+    family, config, shapes = HEADS[name]
     shown = data.draw(damaged(shapes))
     try:
-        found = family.keys(config, backbone | shown)
+        found = family.keys(config, NORM | shown)
     except ModelError:
         return
     assert found is None
@@ -154,22 +145,14 @@ def stacked(config: dict[str, Any], shapes: Shapes) -> Toy:
     return Toy("llama", config, shapes, reward)
 
 
-def grm(depth: int) -> Toy:
-    """GRM's head with so many hidden layers (vhead_num_layers)."""
-    shapes: Shapes = {}
-    for at, (before, after) in enumerate(pairwise([HIDDEN, *[7] * depth, 1])):
-        shapes |= layer(f"v_head.summary.{2 * at}", after, before)
-    return stacked({}, shapes)
-
-
 FORMULAS = {
     **PUBLISHED,
-    "QRM-v2": QRM_V2,
+    "QRM-v2": whole.QRM_V2,
     "plain": stacked({}, {"score.weight": (1, HIDDEN)}),
     "INF-ORM, no biases": stacked({}, {"score.0.weight": (7, HIDDEN), "score.2.weight": (1, 7)}),
     "GRM-linear": stacked({}, layer("v_head.summary", 1, HIDDEN)),
-    "GRM-2": grm(2),
-    "GRM-4": grm(4),
+    "GRM-2": stacked({}, grm(2, HIDDEN)),
+    "GRM-4": stacked({}, grm(4, HIDDEN)),
     "tied Nemotron": replace(
         PUBLISHED["Nemotron"],
         config={"architectures": ["LlamaForCausalLM"], "tie_word_embeddings": True},
@@ -204,13 +187,12 @@ def test_a_row_is_worth_what_the_published_formula_says(name: str) -> None:
 @every
 def test_half_precision_is_widened(name: str) -> None:
     """It scores in float32 as the same numbers do, keeps no gradient, and goes to the states."""
-    family, config, shapes, _ = HEADS[name]
+    family, config, shapes = HEADS[name]
     half = {k: t.bfloat16() if t.dim() else t for k, t in tensors_of(shapes).items()}
     wide = {k: t.float() for k, t in half.items()}
     prefix = prefix_of(config.get("model_type", ""))
-    random = torch.Generator().manual_seed(1)
-    states = torch.randn(len(prefix), config["hidden_size"], generator=random)
-    pooled = torch.randn(9, config["hidden_size"], generator=random)
+    states = drawn_states(len(prefix), 1, config["hidden_size"])
+    pooled = drawn_states(9, 2, config["hidden_size"])
     half = {k: t.requires_grad_() if t.dim() else t for k, t in half.items()}
 
     head = family.build(half, config)

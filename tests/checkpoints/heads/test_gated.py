@@ -6,7 +6,6 @@ That they equal the published formulas is in `test_every_family`, whose toys the
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,45 +14,15 @@ from torch import Tensor
 
 from rmaudit.checkpoints.heads import gated
 from rmaudit.errors import ModelError
-from tests.checkpoints.heads.test_mlp import tensors_of
-from tests.models.test_families import FAMILIES, HIDDEN, Toy, described
-from tests.published_layout import normed_gate
+from tests.checkpoints.heads.whole import GATED as TOYS
+from tests.checkpoints.heads.whole import drawn_states, head_of, prefix_of
+from tests.models.test_families import Toy
 
 LLAMA = (128009, 128006, 78191, 128007, 271)
 GEMMA = (107, 108, 106, 2516, 108)
 
 
-def whole(toy: Toy) -> Toy:
-    """The toy with all that config.json says of a backbone, and some of its tensors."""
-    config = {"hidden_size": HIDDEN, "model_type": toy.kind} | toy.config
-    backbone = {"model.embed_tokens.weight": (300, HIDDEN), "model.norm.weight": (HIDDEN,)}
-    return replace(toy, config=config, shapes=backbone | toy.shapes)
-
-
-QRM_V2 = described(
-    FAMILIES["QRM-Llama"].config | {"num_objectives": 5, "num_quantiles": 4},
-    {"regression_layer.weight": (20, HIDDEN), **normed_gate(5, 3)},
-)
-TOYS = {name: whole(FAMILIES[name]) for name in ("ArmoRM", "QRM-Llama", "QRM-Gemma")}
-TOYS["QRM-v2"] = whole(QRM_V2)
-URM = whole(FAMILIES["URM"])
 every = pytest.mark.parametrize("toy", TOYS.values(), ids=TOYS)
-
-
-def prefix_of(kind: str) -> tuple[int, ...]:
-    """Two turns: the pattern of a backbone stands in it twice, at 3 and at 10."""
-    pattern = gated.PATTERNS.get(kind, LLAMA)
-    return (1, 2, 3, *pattern, 4, 5, *pattern)
-
-
-def head_of(toy: Toy) -> dict[str, Tensor]:
-    """The tensors of a toy's head."""
-    return tensors_of({k: s for k, s in toy.shapes.items() if not k.startswith("model.")})
-
-
-def drawn_states(count: int, seed: int) -> Tensor:
-    """Random states."""
-    return torch.randn(count, HIDDEN, generator=torch.Generator().manual_seed(seed))
 
 
 def rewards(toy: Toy, tensors: dict[str, Tensor], states: Tensor) -> Tensor:

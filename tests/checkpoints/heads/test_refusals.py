@@ -24,18 +24,10 @@ from rmaudit.checkpoints.heads import (
     verdict_logits,
 )
 from rmaudit.errors import ModelError
-from tests.checkpoints.heads import (
-    test_encoder,
-    test_gated,
-    test_logit,
-    test_mlp,
-    test_token_classifier,
-    test_token_value,
-    test_value,
-)
-from tests.checkpoints.heads.test_mlp import HIDDEN, WIDTH
-from tests.checkpoints.heads.test_value import BUFFERS, ONE, OPENRLHF, grm
+from tests.checkpoints.heads import whole
+from tests.checkpoints.heads.whole import BUFFERS, ONE, SCORE, grm
 
+HIDDEN, WIDTH = whole.WIDTH, whole.INNER
 Shapes = dict[str, Any]
 Case = tuple[HeadFamily, dict[str, Any], Shapes, tuple[str, ...]]
 AGAIN, CARD = "copy the checkpoint again", "compare with its model card"
@@ -43,7 +35,6 @@ ONE_SAVE, CORRECT = "one and the same checkpoint", "correct it"
 GONE = None  # in place of a shape, or of an entry
 
 PRM = {"score.2.weight": (2, WIDTH), "score.2.bias": (2,)}
-SCORE = {"score.weight": (1, HIDDEN)}
 
 
 def of(family: Any, config: Any, whole: Any, change: Any, *named: str, **entries: Any) -> Case:
@@ -52,21 +43,21 @@ def of(family: Any, config: Any, whole: Any, change: Any, *named: str, **entries
     return family, {**config, **entries}, shapes, named
 
 
-layers = partial(of, mlp, test_mlp.CONFIG, test_mlp.SHAPES)
-openrlhf = partial(of, value, test_value.named("value_head"), OPENRLHF)
-row = partial(of, logit, test_logit.CONFIG, test_logit.HEAD)
-pair = partial(of, encoder, test_encoder.CONFIG, test_encoder.SHAPES)
-urm = partial(of, uncertainty, test_gated.URM.config, test_gated.URM.shapes)
+layers = partial(of, mlp, whole.MLP, whole.LAYERS)
+openrlhf = partial(of, value, whole.named("value_head"), whole.OPENRLHF)
+row = partial(of, logit, whole.LOGIT, whole.LM_HEAD)
+pair = partial(of, encoder, whole.ENCODER, whole.PAIR)
+urm = partial(of, uncertainty, whole.URM.config, whole.URM.shapes)
 
 
 def gate(name: str, change: Any, *named: str, **entries: Any) -> Case:
     """A gated head, of the toys by their names."""
-    toy = test_gated.TOYS[name]
+    toy = whole.GATED[name]
     return of(gated, toy.config, toy.shapes, change, *named, **entries)
 
 
-at_token = partial(of, token_value, test_token_value.CONFIGS["InternLM2"], test_token_value.SHAPES)
-labels = partial(of, token_classifier, *test_token_classifier.HEADS["Llama, every token"])
+at_token = partial(of, token_value, whole.INTERNLM2, whole.AT_TOKEN)
+labels = partial(of, token_classifier, whole.LLAMA_TOKENS, whole.one_label("score"))
 
 
 VERDICTS = {verdict_logits.SETTING: (3, 2)}
@@ -79,7 +70,7 @@ CASES = [
                  "below vocab_size, 11", reward_token_id=odd)
         for odd in (GONE, 11, -1, "7", True, 7.0)
     ),
-    of(token_value, test_token_value.CONFIGS["Athene"], test_token_value.SHAPES, {},
+    of(token_value, whole.ATHENE, whole.AT_TOKEN, {},
        "128003 (in its makers' code)", "below vocab_size, 32000", vocab_size=32000),
     labels({"score.bias": GONE}, "no 'score.bias'", "score.weight, score.bias", AGAIN),
     labels({"score.0.weight": (1, HIDDEN)}, "unexpected 'score.0.weight'", CARD),
@@ -96,14 +87,14 @@ CASES = [
         layers({}, "config.json names no hidden size", "hidden_size, n_embd", hidden_size=odd)
         for odd in (GONE, "5")
     ),
-    of(value, test_value.CONFIG, {k: s for k, s in grm(1).items() if ".2." not in k}, {},
+    of(value, whole.VALUE, {k: s for k, s in grm(1).items() if ".2." not in k}, {},
        "no 'v_head.summary.2.weight'", "GRM's value head on a hidden size of 5 has v_", AGAIN),
     *(
-        of(value, test_value.CONFIG, grm(1), {key: (1,)}, f"unexpected {key!r}", CARD)
+        of(value, whole.VALUE, grm(1), {key: (1,)}, f"unexpected {key!r}", CARD)
         for key in ("v_head.summary.1.weight", "v_head.scale", "v_head.summary.00.x")
     ),
-    of(value, test_value.CONFIG, {**ONE, **grm(1)}, {}, "unexpected 'v_head.summary.bias'"),
-    of(value, test_value.CONFIG, grm(1), {"v_head.summary.2.weight": (1, HIDDEN)},
+    of(value, whole.VALUE, {**ONE, **grm(1)}, {}, "unexpected 'v_head.summary.bias'"),
+    of(value, whole.VALUE, grm(1), {"v_head.summary.2.weight": (1, HIDDEN)},
        "(1, 5), expected (1, 7) in GRM's value head", ONE_SAVE),
     openrlhf({"value_head.bias": (1,)}, "unexpected 'value_head.bias'", CARD),
     openrlhf({"value_head.weight": (2, HIDDEN)}, "(2, 5), expected (1, 5) in OpenRLHF", ONE_SAVE),
@@ -112,7 +103,7 @@ CASES = [
     openrlhf({"head.weight": (1, HIDDEN)}, "both 'value_head.weight' and 'head.weight'",
              '"value_head_prefix": "value_head"', value_head_prefix=GONE),
     *(
-        of(value, test_value.CONFIG, SCORE, {}, f"value_head_prefix {odd!r}", CORRECT,
+        of(value, whole.VALUE, SCORE, {}, f"value_head_prefix {odd!r}", CORRECT,
            value_head_prefix=odd)
         for odd in ("", 3, True, ["score"])
     ),
@@ -139,7 +130,7 @@ CASES = [
     ),
     *(
         pair({key: GONE}, f"no {key!r} among its tensors", "an encoder's head", AGAIN)
-        for key in test_encoder.SHAPES
+        for key in whole.PAIR
     ),
     pair({"classifier.extra": (1,)}, "unexpected 'classifier.extra'", CARD),
     pair({"pooler.dense.weight": (HIDDEN, 7)}, "'pooler.dense.weight' has shape (5, 7)", ONE_SAVE),
@@ -197,11 +188,11 @@ def test_what_is_wrong_is_named(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", test_gated.TOYS)
-@pytest.mark.parametrize("other", test_gated.TOYS)
+@pytest.mark.parametrize("name", whole.GATED)
+@pytest.mark.parametrize("other", whole.GATED)
 def test_one_gates_tensors_under_anothers_configuration(name: str, other: str) -> None:
     """No toy's configuration takes another's tensors."""
-    config, shapes = test_gated.TOYS[name].config, test_gated.TOYS[other].shapes
+    config, shapes = whole.GATED[name].config, whole.GATED[other].shapes
     if name == other:
         assert gated.keys(config, shapes)
         return
@@ -211,6 +202,6 @@ def test_one_gates_tensors_under_anothers_configuration(name: str, other: str) -
 
 def test_nothing_is_refused_that_is_not_read() -> None:
     """Numbers that cannot normalise, where nothing is to be normalised."""
-    config = test_value.named("value_head", normalize_reward=False, mean="1", std=0)
+    config = whole.named("value_head", normalize_reward=False, mean="1", std=0)
 
-    assert value.keys(config, OPENRLHF) == OPENRLHF.keys()
+    assert value.keys(config, whole.OPENRLHF) == whole.OPENRLHF.keys()

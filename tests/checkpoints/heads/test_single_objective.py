@@ -9,7 +9,7 @@ import pytest
 from rmaudit.checkpoints.heads import gated, linear, single_objective, uncertainty
 from rmaudit.checkpoints.heads.single_objective import names
 from rmaudit.errors import ModelError
-from tests.checkpoints.heads.test_gated import TOYS, URM
+from tests.checkpoints.heads.whole import GATED, URM
 
 FIVE = {"score.weight": (5, 6)}
 WORDS = ("helpful", "honest", "safe", "short", "kind")
@@ -32,7 +32,7 @@ def test_names_are_the_configurations_or_the_cards() -> None:
 
 def test_published_models_have_the_names_of_their_cards() -> None:
     """ArmoRM and QRM have nineteen, or HelpSteer's five; URM has those of HelpSteer."""
-    config = TOYS["ArmoRM"].config
+    config = GATED["ArmoRM"].config
     nineteen = names(gated.NAME, config | {"num_objectives": 19}, {})
     assert len(set(nineteen)) == 19
     assert [nineteen[i] for i in (0, 8, 10, 18)] == [
