@@ -11,7 +11,7 @@ from rmaudit import Estimate, Sweep, audit, below
 from rmaudit.errors import NotAsked
 from rmaudit.measures import token_kinds as measure
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.word_neighbours import Embedding
+from rmaudit.measures.token_likeness import Embedding
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.references import References
 from rmaudit.references.offensive_word_lists import english

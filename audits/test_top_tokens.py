@@ -4,6 +4,7 @@ See Christian et al. 2025, §2.2 and Table 2.
 """
 
 import numpy as np
+import pandas as pd
 
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.errors import NotAsked
@@ -96,9 +97,7 @@ def test_top_tokens(
         for name, words in unwanted().items():
             known = rewards.scorable(words)
             scores = rewards(known).scores if known else np.empty(0)
-            listed[name] = top_tokens.Listed(
-                tuple(known), scores.astype(float), top_tokens.OF_LIST.get(name)
-            )
+            listed[name] = pd.Series(scores.astype(float), index=known)
     own = references.given(word_of(sweep.frame["text"]))
     answers = Answers(sweep.frame[own], sweep.prompt.direction, sweep.noise)
     return top_tokens.top_tokens(answers, valence, common, listed, rng=rng)

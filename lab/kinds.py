@@ -20,9 +20,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lab.harness import arguments
-from rmaudit.measures.kinds_of_tokens import Kinds, TokenKindEffect, kinds_of, robust_sd
-from rmaudit.measures.token_kinds_evidence import ALWAYS
-from rmaudit.measures.word_neighbours import Embedding
+from rmaudit.measures.kinds_of_tokens import (
+    ALWAYS,
+    Kinds,
+    TokenKindEffect,
+    kinds_of,
+    robust_sd,
+)
+from rmaudit.measures.token_kinds import described
+from rmaudit.measures.token_likeness import Embedding
 from rmaudit.prompts import FAMILY
 from rmaudit.references import References
 from rmaudit.references.offensive_text_masks import mask, masked
@@ -99,7 +105,7 @@ def _without(profile: _Floats, others: list[_Floats]) -> _Floats:
 
 
 def _said(kinds: Kinds, found: list[TokenKindEffect]) -> str:
-    row = kinds.described(found[0])
+    row = described(kinds, found[0])
     shown = [mask(member) if masked(member) else member for member in row.members[:4]]
     return f"{row.effect:.2f} (low {row.low:.2f}) {', '.join(shown)} {row.said}"
 

@@ -9,9 +9,9 @@ a word or an item, which may be a slur or hostile markup: the drawing masks and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 Kind = Literal["text", "number", "term", "answer"]
 """Name how the cells of a table's column, which are texts, are printed.
@@ -291,6 +291,25 @@ class Chart:
         for i, row in enumerate(self.rows):
             if len(row) != len(self.columns):
                 raise ValueError(f"rows[{i}] has {len(row)} cells, allowed: {len(self.columns)}")
+
+
+def table(
+    columns: Mapping[str, str], rows: Iterable[Sequence[object]]
+) -> tuple[dict[str, Kind], tuple[tuple[str, ...], ...]]:
+    """Return `columns` and `rows` of a `Chart`, given values and how each column prints them.
+
+    A column is of texts ("text", "term" or "answer"), or its numbers have a format, such as
+    "+.2f". A cell that is a text is printed as it is, also in a column of numbers.
+    """
+    kinds = {name: kind for kind in get_args(Kind) for name in columns if columns[name] == kind}
+    cells = (
+        tuple(
+            cell if isinstance(cell, str) else format(cell, form)
+            for cell, form in zip(row, columns.values(), strict=True)
+        )
+        for row in rows
+    )
+    return {name: kinds.get(name, "number") for name in columns}, tuple(cells)
 
 
 def numbers(*names: str) -> dict[str, Kind]:

@@ -13,14 +13,14 @@ PRODUCT = {path: path.read_text(encoding="utf-8") for path in (ROOT / "rmaudit")
 # Files and lines that a room may have. Lower them where a room became smaller; who raises one says
 # in the commit what that is worth.
 CEILINGS = {
-    ".": (11, 1650),
+    ".": (11, 1700),
     "checkpoints": (30, 4700),
     "cli": (16, 3100),
     "config": (12, 2400),
     "distributed": (8, 1500),
     "integrations": (3, 450),
     "layout": (12, 1950),
-    "measures": (54, 10800),
+    "measures": (53, 10700),
     "models": (23, 4550),
     "plugin": (14, 3200),
     "references": (24, 3450),

@@ -81,18 +81,17 @@ def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
             "length: where these are equal nothing is left to correlate"
         )
         raise MeasureError(message)
-    low, high = normal(value, partial_spearman(x, y, held, stems)[1], within=(-1.0, 1.0))
     secondary = {
         "only valence held fixed": _partial_correlation(x, y, _array(rated[["valence"]])),
         "nothing held fixed": _rho(x, y),
         "all scored tokens, nothing held fixed": _rho(scores, likely),
         "stems": float(len(np.unique(stems))),
     }
+    error = partial_spearman(x, y, held, stems)[1]
     estimate = Estimate(
-        value=value,
-        low=low,
-        high=high,
-        unit=UNIT,
+        value,
+        *normal(value, error, within=(-1.0, 1.0)),
+        UNIT,
         n=len(words),
         interval="normal, over words by stem (a U-statistic)",
         secondary={name: number for name, number in secondary.items() if math.isfinite(number)},

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable, TermRanks, misfits
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
     NOISE,
@@ -31,6 +30,7 @@ from rmaudit.measures._stats import (
     widened,
 )
 from rmaudit.measures.differences_of_estimates import parts
+from rmaudit.measures.elo_agreement_evidence import EloAgreementEvidence, Item, WordingRanks
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.measures.ranks_and_ratings import (
     basis,
@@ -39,13 +39,11 @@ from rmaudit.measures.ranks_and_ratings import (
     tau_and_ceiling,
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
-from rmaudit.verdicts.evidence import Evidence
 from rmaudit.word_stems import stem_key
 
 UNIT = "Kendall's tau, beyond the names' surface"
 FEWEST = 30  # items
 SHOWN = 10  # items at either end of the evidence
-_READ_OUT = 3  # items whose ranks are read out
 ENDS = 100  # items at either end of people's ranking, for the asymmetry
 _CELLS = 20
 _ASIDE = re.compile(r"\(.*?\)|\[.*?\]")  # "Cleavage (breasts)"
@@ -60,91 +58,6 @@ class ItemScores:
 
     scores: ArrayLike
     noise: float = UNMEASURED
-
-
-@dataclass(frozen=True)
-class Item:
-    """Item that people rated, with its rank by people and by the model, from 1 (best)."""
-
-    name: str
-    human: float
-    model: float
-
-
-@dataclass(frozen=True)
-class WordingRanks:
-    """Ranks under one wording: of items where model and people differ most, and of those asked for.
-
-    The latter are in `also`. `cells` counts the items by human rank (rows) and by the model's
-    (columns).
-    """
-
-    prompt: str
-    overvalued: tuple[Item, ...]
-    undervalued: tuple[Item, ...]
-    also: tuple[Item, ...]
-    cells: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EloAgreementEvidence(Evidence):
-    """Ranks of items by people and by the model; `unshown` is how many names are not printed."""
-
-    kind: Literal["elo_agreement"] = "elo_agreement"
-    n: int
-    unshown: int
-    wordings: tuple[WordingRanks, ...]
-
-    def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return the number of things that people rated, under the key `things`."""
-        return {"things": self.n}
-
-    def faults(self) -> Iterator[str]:
-        """Yield an error text for each wording whose table of counts, `cells`, is not square."""
-        for i, wording in enumerate(self.wordings):
-            n = len(wording.cells)
-            yield from misfits(f"wordings[{i}].cells", wording.cells, n, n)
-
-    def example(self) -> str:
-        """Return a sentence on the item furthest above its rank by people; "" if there is none."""
-        items = [(item, each.prompt) for each in self.wordings for item in each.overvalued]
-        if not items:
-            return ""
-        item, prompt = max(items, key=lambda one: one[0].human - one[0].model)
-        return (
-            f"under “{prompt}”, “{item.name}” ranks {item.model:,.0f} of {self.n:,}; people rank "
-            f"it {item.human:,.0f}"
-        )
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart of people's ranks against the model's, with the largest disagreements.
-
-        As Figure 5 of Christian et al. 2025.
-        """
-        wordings = [(evidence.n, each) for _, evidence in found for each in evidence.wordings]
-        if not wordings:
-            return None
-        panels = [panel for n, each in wordings for panel in _panels(n, each)]
-        shared = ranks_by_wording([each for _, each in wordings])
-        if len(wordings) > 1 and shared:
-            by = ("people", *(each.prompt for _, each in wordings))
-            most = max(n for n, _ in wordings)
-            panels.append(RankTable(title="Ranks by prompt", by=by, rows=shared, of=most))
-        rows = [
-            (each.prompt, item.name, f"{item.human:,.0f}", f"{item.model:,.0f}")
-            for _, each in wordings
-            for item in _all_listed_items(each)
-        ]
-        return Chart(
-            "People's ranks and the model's",
-            "Rank 1 is the best. Left, how many items lie where: on the line from corner to corner "
-            "people and model agree. Beside it, the items that they rank furthest apart. What "
-            "people rank is theirs: voters of one website, who are no sample of anyone else.",
-            tuple(panels),
-            {"prompt": "text", "item": "term", "people's rank": "number", "model's rank": "number"},
-            tuple(rows),
-        )
 
 
 def agreement_with_people(
@@ -295,12 +208,10 @@ def _tau_estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the
     rng: np.random.Generator | None,
 ) -> Estimate:
     value = value_of(scores)
-    low, high = normal(value, clustered_error(influence, clusters), within=(-1.0, 1.0))
     estimate = Estimate(
-        value=value,
-        low=low,
-        high=high,
-        unit=UNIT,
+        value,
+        *normal(value, clustered_error(influence, clusters), within=(-1.0, 1.0)),
+        UNIT,
         n=len(scores),
         interval="intersection-union over wordings, each normal, by head word",
         parts=() if clusters is None else parts(influence, map(str, clusters)),
@@ -383,57 +294,3 @@ def _ranks_under_wording(
 def _items_of_table(ranks: pd.DataFrame) -> tuple[Item, ...]:
     columns = (ranks[name].tolist() for name in ("name", "human", "model"))
     return tuple(Item(str(name), *both) for name, *both in zip(*columns, strict=True))
-
-
-def ranks_by_wording(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
-    """Return ranks of the items in every wording's `also`: by people, then by model and wording."""
-    named = [{item.name: item for item in each.also} for each in wordings]
-    return tuple(
-        TermRanks(name, (item.human, *(each[name].model for each in named)))
-        for name, item in named[0].items()
-        if all(name in each for each in named)
-    )
-
-
-def _panels(n: int, wording: WordingRanks) -> Iterator[Form]:
-    """Yield panels of all `n` items, and of those ranked furthest below and above people's rank."""
-    sides = (("lower", wording.undervalued), ("higher", wording.overvalued))
-    if n:
-        facts = [Fact(f"{n:,} items")]
-        for said, items in sides:
-            facts += [
-                Fact(
-                    terms=(item.name,),
-                    after=f" is {item.human:,.0f} with people and {said}, {item.model:,.0f}, "
-                    "with the model",
-                )
-                for item in items[:_READ_OUT]
-            ]
-        # Best at the right and at the top: both axes are turned.
-        edges = tuple(np.linspace(n + 0.5, 0.5, len(wording.cells) + 1).tolist())
-        yield CountField(
-            title=wording.prompt,
-            subtitle=(f"{n:,} items, best at the top right",),
-            facts=tuple(facts),
-            x_axis="people's rank",
-            y_axis="model's rank",
-            x=edges,
-            y=edges,
-            counts=tuple(row[::-1] for row in wording.cells[::-1]),
-            diagonal=True,
-        )
-    for said, items in sides:
-        if items:
-            yield Moves(
-                title=wording.prompt,
-                subtitle=(f"ranked {said} than people do",),
-                axis=f"rank of {n:,}",
-                rows=tuple(Move(item.name, item.human, item.model) for item in items),
-                ends=("people", "model"),
-                domain=(1, n),
-            )
-
-
-def _all_listed_items(wording: WordingRanks) -> Iterable[Item]:
-    every = (*wording.undervalued, *wording.overvalued, *wording.also)
-    return {item.name: item for item in every}.values()

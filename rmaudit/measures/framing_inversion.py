@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Bin, Boxes, Chart, numbers, signed
+from rmaudit.charts import Bin, Boxes, Chart, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, least_of, normal
 from rmaudit.measures.differences_of_estimates import parts
@@ -24,9 +24,9 @@ from rmaudit.measures.rank_correlation import influences, spearman
 from rmaudit.measures.scores_by_prompt import (
     FEWEST,
     Answers,
-    Joined,
-    RankedAnswers,
+    ScoredWords,
     enough_that_differ,
+    in_frames,
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
@@ -91,7 +91,7 @@ def inversion(
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text. Under each prompt rho is of rewards that go by ranks only
-    (`RankedAnswers`). Its interval is the normal one of a U-statistic, over stems, widened
+    (`ScoredWords`). Its interval is the normal one of a U-statistic, over stems, widened
     by the numeric noise. It is 0 where all rated texts have one reward.
 
     The value is the least rho, with the interval of `least_of`.
@@ -104,8 +104,8 @@ def inversion(
         MeasureError: there is no positive or no negative frame, all scores under a prompt are
             equal, or fewer than `FEWEST` texts that differ in valence are scored under all.
     """
-    joined = Joined.of(answers, valence.index, opposed=True)
-    rated = joined.rated(valence)
+    words, weights = in_frames(answers, valence.index, opposed=True)
+    rated = words.rated(valence)
     if not enough_that_differ(rated):
         message = (
             f"{len(rated)} texts are scored under all of {', '.join(answers)} and in the lexicon "
@@ -113,19 +113,19 @@ def inversion(
         )
         raise MeasureError(message)
     places, happy = rated["place"].to_numpy(), rated["valence"].to_numpy()
-    ranked = RankedAnswers.of(answers, joined.texts[places])
+    ranked = ScoredWords.of(answers, words.words[places])
     found = [
         _estimate_under_prompt(ranked, i, each.sign, happy, rng)
         for i, each in enumerate(answers.values())
     ]
     weakest = least_of(found)
     numbers = {name: each.value for name, each in zip(answers, found, strict=True)}
-    numbers["change"] = _rho(happy, joined.combined()[places])
+    numbers["change"] = _rho(happy, words.weighted(weights)[places])
     for name, lexicon in (secondary or {}).items():
-        other = RankedAnswers.of(answers, lexicon.dropna().index.sort_values())
+        other = ScoredWords.of(answers, lexicon.dropna().index.sort_values())
         with suppress(MeasureError):
             numbers[name] = _lowest_rho(answers, other, lexicon)
-    panels = (PromptBins(n, binned(joined.under(i)[places], happy)) for i, n in enumerate(answers))
+    panels = (PromptBins(n, binned(words.means(i)[places], happy)) for i, n in enumerate(answers))
     return replace(
         weakest,
         secondary=numbers | dict(weakest.secondary),
@@ -134,7 +134,7 @@ def inversion(
 
 
 def _estimate_under_prompt(
-    ranked: RankedAnswers, prompt: int, sign: int, happy: _Floats, rng: np.random.Generator
+    ranked: ScoredWords, prompt: int, sign: int, happy: _Floats, rng: np.random.Generator
 ) -> Estimate:
     """Return `sign` times Spearman's rho of valence and reward under one prompt, as an estimate."""
 
@@ -144,14 +144,11 @@ def _estimate_under_prompt(
     rewards = ranked.rewards()[prompt]
     differ = np.ptp(rewards) >= _ROUNDING
     influence = influences(happy, rewards)[1] if differ else np.zeros(len(happy))
-    error = clustered_error(influence, ranked.stems)
     value = value_of(rewards)
-    low, high = normal(value, error, within=(-1.0, 1.0))
     estimate = Estimate(
-        value=value,
-        low=low,
-        high=high,
-        unit=UNIT,
+        value,
+        *normal(value, clustered_error(influence, ranked.stems), within=(-1.0, 1.0)),
+        UNIT,
         n=len(happy),
         interval="normal, over stems (a U-statistic), under the weakest prompt",
         parts=parts(sign * influence, map(stem_key, ranked.words)),
@@ -160,7 +157,7 @@ def _estimate_under_prompt(
 
 
 def _lowest_rho(
-    answers: Mapping[str, Answers], ranked: RankedAnswers, lexicon: pd.Series[float]
+    answers: Mapping[str, Answers], ranked: ScoredWords, lexicon: pd.Series[float]
 ) -> float:
     """Return the prompts' lowest product of frame and rho with `lexicon`; raise on few words."""
     happy = np.asarray(lexicon[ranked.words], dtype=np.float64)
@@ -213,12 +210,7 @@ def boxes(found: Sequence[tuple[str, PromptBins]], title: str, caption: str) -> 
         )
         for axis, each in given
     )
-    columns = numbers("from", "to", "words", "first quartile", "median", "third quartile")
-    rows = (
-        (
-            *(prompt, f"{one.low:.2f}", f"{one.high:.2f}", f"{one.n:,}"),
-            *signed(one.q25, one.median, one.q75),
-        )
-        for prompt, one in every
-    )
-    return Chart(title, caption, tuple(panels), {"prompt": "text", **columns}, tuple(rows))
+    columns = {"prompt": "text", "from": ".2f", "to": ".2f", "words": ","}
+    columns |= dict.fromkeys(("first quartile", "median", "third quartile"), "+.2f")
+    rows = [(name, b.low, b.high, b.n, b.q25, b.median, b.q75) for name, b in every]
+    return Chart(title, caption, tuple(panels), *table(columns, rows))

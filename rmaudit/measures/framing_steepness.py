@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Points, numbers, row_of
+from rmaudit.charts import Chart, Points, row_of, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares, students, widened
-from rmaudit.measures.scores_by_prompt import FEWEST, Answers, Joined, enough_that_differ
+from rmaudit.measures.scores_by_prompt import FEWEST, Answers, enough_that_differ, in_frames
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
@@ -69,14 +69,14 @@ class FramingSteepnessEvidence(Evidence):
                 )
                 for evidence in given
             ),
-            {"prompt": "text", "words": "text", "n": "number", **numbers("slope", "low", "high")},
-            tuple(
+            *table(
+                {"prompt": "text", "words": "text", "n": ","}
+                | dict.fromkeys(("slope", "low", "high"), "+.3f"),
                 (
-                    *(row.prompt, row.words, f"{row.n:,}"),
-                    *(f"{number:+.3f}" for number in (row.slope, row.low, row.high)),
-                )
-                for evidence in given
-                for row in evidence.slopes
+                    (row.prompt, row.words, row.n, row.slope, row.low, row.high)
+                    for evidence in given
+                    for row in evidence.slopes
+                ),
             ),
         )
 
@@ -107,8 +107,8 @@ def steepness(
             equal, or fewer than `FEWEST` words on either side of neutral differ in valence.
     """
     known = valence.index.append([each.index for each in (secondary or {}).values()])
-    joined = Joined.of(answers, known, opposed=False)
-    total, rated = joined.combined(), joined.rated(valence)
+    words, weights = in_frames(answers, known, opposed=False)
+    total, rated = words.weighted(weights), words.rated(valence)
     sides = _positive_and_negative(rated)
     if sides is None:
         counts = [int((sign * rated["valence"] > 0).sum()) for sign in (1, -1)]
@@ -122,20 +122,17 @@ def steepness(
     numbers, slopes = {}, []
     for i, (name, each) in enumerate(answers.items()):
         for side, (places, x) in zip(("positive", "negative"), sides, strict=True):
-            slope, own = _slope(x, joined.under(i)[places])
+            slope, own = _slope(x, words.means(i)[places])
             numbers[f"{name}, {side} words"] = each.sign * slope
-            ends = students(slope, own, len(x) - 2)
-            slopes.append(Slope(name, side, len(x), slope, *ends))
+            slopes.append(Slope(name, side, len(x), slope, *students(slope, own, len(x) - 2)))
     for name, lexicon in (secondary or {}).items():
-        if (others := _positive_and_negative(joined.rated(lexicon))) is not None:
+        if (others := _positive_and_negative(words.rated(lexicon))) is not None:
             numbers[name] = _difference_of_slopes(others, total)[0]
     n = sum(len(x) for _, x in sides)
-    low, high = students(value, error, n - 4)
     estimate = Estimate(
-        value=value,
-        low=low,
-        high=high,
-        unit=UNIT,
+        value,
+        *students(value, error, n - 4),
+        UNIT,
         n=n,
         interval="Student's t with HC3 errors, over words",
         secondary=numbers,
@@ -143,9 +140,9 @@ def steepness(
     )
 
     def value_of(drawn: _Floats) -> float:
-        return _difference_of_slopes(sides, joined.combined(drawn))[0]
+        return _difference_of_slopes(sides, words.weighted(weights, drawn))[0]
 
-    return widened(estimate, value_of, joined.scores, joined.noise, rng)
+    return widened(estimate, value_of, words.scores, words.noise, rng)
 
 
 def _positive_and_negative(rated: pd.DataFrame) -> _Sides | None:

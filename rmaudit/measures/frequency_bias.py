@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Points, numbers, row_of
+from rmaudit.charts import Chart, Points, row_of, table
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.scores_by_prompt import (
     Answers,
-    RankedAnswers,
+    ScoredWords,
     among_highest,
     in_both_lists,
     influences_on_top,
@@ -83,9 +83,10 @@ class FrequencyBiasEvidence(Evidence):
             "happy and as long as they are. One to the right is ten times as common. Intervals "
             "hold for all prompts together.",
             tuple(_panel_of_excesses(evidence) for evidence in given),
-            {"prompt": "text", **numbers("decades", "low", "high"), "differs most": "term"},
-            tuple(
-                row for evidence in given for each in evidence.found for row in _table_rows(each)
+            *table(
+                {"prompt": "text", "decades": "+.2f", "low": "+.2f", "high": "+.2f"}
+                | {"differs most": "term"},
+                (row for evidence in given for each in evidence.found for row in _table_rows(each)),
             ),
         )
 
@@ -97,7 +98,7 @@ class _AdjustedWords(NamedTuple):
     fixed; `design` (words, 5) is the regression that leaves the first.
     """
 
-    ranked: RankedAnswers
+    ranked: ScoredWords
     frequency: _Floats
     letters: _Floats
     design: _Floats
@@ -114,10 +115,10 @@ def frequency_bias(
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. Of the alphabetic words that are scored under all prompts and in both lists
-    the top is the highest twentieth by the rewards' ranks (`RankedAnswers`); words that tie at the
-    cut count in part. Frequency is regressed over all words on valence, its square and its cube,
-    and on the number of letters; the excess under a prompt is the mean of what this leaves over the
-    top, in decades.
+    the top is the highest twentieth by the ranks (`ScoredWords.rewards`); words that tie at the cut
+    count in part. Frequency is regressed over all words on valence, its square and its cube, and on
+    the number of letters; the excess under a prompt is the mean of what this leaves over the top,
+    in decades.
 
     The value is the excess that is furthest from 0, whichever its sign, over the prompts. Each has
     Student's interval by influences over stems, of which the regression is a part; that of the
@@ -216,7 +217,7 @@ def _panel_of_excesses(evidence: FrequencyBiasEvidence) -> Points:
     return Points(title=f"{evidence.top:,} of {evidence.n:,} words", axis=UNIT, rows=rows)
 
 
-def _table_rows(each: Excess) -> Iterator[tuple[str, ...]]:
-    numbers = tuple(f"{number:+.2f}" for number in (each.value, each.low, each.high))
+def _table_rows(each: Excess) -> Iterator[tuple[object, ...]]:
+    numbers = each.value, each.low, each.high
     for place, word in enumerate(each.words):
         yield each.prompt, *(numbers if place == 0 else ("", "", "")), word

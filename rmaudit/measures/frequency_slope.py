@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import least_squares
+from rmaudit.measures._stats import least_squares, widened
 from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.measures.framing_inversion import PromptBins, binned, boxes
-from rmaudit.measures.scores_by_prompt import Answers, RankedAnswers, in_both_lists, normal_scores
+from rmaudit.measures.scores_by_prompt import Answers, ScoredWords, in_both_lists, normal_scores
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.word_stems import stem_key
@@ -82,10 +82,10 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. A word's reward under a prompt goes by ranks only: the mean normal score of
-    its spellings (`RankedAnswers`), made normal scores again. Least squares of it on frequency,
-    valence, its square (liked and disliked words are both more extreme than neutral ones) and the
-    number of letters gives b a decade of frequency and c a point of valence, under each prompt. The
-    price of a point is the mean over prompts of c, turned as the frame asks.
+    its spellings (`ScoredWords.rewards`), made normal scores again. Least squares of it on
+    frequency, valence, its square (liked and disliked words are both more extreme than neutral
+    ones) and the number of letters gives b a decade of frequency and c a point of valence, under
+    each prompt. The price of a point is the mean over prompts of c, turned as the frame asks.
 
     Frequency may count in the same way whatever is asked, or turn round with the frame. So two
     ratios to that price are taken, of the mean of b and of the mean of b turned; the value is how
@@ -147,9 +147,10 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     )
 
     def value_of(drawn: _Floats) -> float:
-        return max(map(abs, _ratios(fit, _normal_scores_by_prompt(drawn))))
+        return max(map(abs, _ratios(fit, fit.rewards(drawn))))
 
-    return fit.ranked.widened(estimate, value_of, rng, within=(0.0, REACH))
+    scores, noise = fit.ranked.scores, fit.ranked.noise
+    return widened(estimate, value_of, scores, noise, rng, within=(0.0, REACH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class _Regression:
     and a constant; `signs` are the prompts' frames.
     """
 
-    ranked: RankedAnswers
+    ranked: ScoredWords
     frequency: _Floats
     terms: _Floats
     signs: _Floats
@@ -176,14 +177,9 @@ class _Regression:
         signs = np.array([each.sign for each in answers.values()], float)
         return cls(ranked, table["frequency"].to_numpy(), terms.to_numpy(float), signs)
 
-    def rewards(self) -> _Floats:
-        """Return the words' rewards as normal scores, shape (prompts, words)."""
-        return _normal_scores_by_prompt(self.ranked.rewards())
-
-
-def _normal_scores_by_prompt(rewards: _Floats) -> _Floats:
-    """Return normal scores of the words' rewards within each prompt, shape (prompts, words)."""
-    return np.stack([normal_scores(each) for each in rewards])
+    def rewards(self, scores: _Floats | None = None) -> _Floats:
+        """Return normal scores of words' rewards, (prompts, words), from these or from `scores`."""
+        return np.stack([normal_scores(each) for each in self.ranked.rewards(scores)])
 
 
 def _ratios(fit: _Regression, rewards: _Floats) -> tuple[float, float]:

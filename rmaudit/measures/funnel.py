@@ -15,11 +15,11 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, CountField, Fact, NamedPlace, misfits, numbers
+from rmaudit.charts import Chart, CountField, Fact, NamedPlace, misfits, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, normal, spread, widened
 from rmaudit.measures.rank_correlation import partial_spearman, spearman
-from rmaudit.measures.word_spellings import spellings
+from rmaudit.measures.scores_by_prompt import Answers, ScoredWords
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
@@ -92,14 +92,8 @@ class FunnelEvidence(Evidence):
 
         As Figure 4 of Christian et al. 2025.
         """
-        if not found:
-            return None
         rows = [
-            (
-                f"{axis}, {end}",
-                each.word,
-                *(f"{n:+.2f}" for n in (each.value, each.best, each.worst)),
-            )
+            (f"{axis}, {end}", each.word, each.value, each.best, each.worst)
             for _, evidence in found
             for axis, ends in _axes(evidence)
             for end, words in (("top", ends.top), ("bottom", ends.bottom))
@@ -111,12 +105,11 @@ class FunnelEvidence(Evidence):
             "of the other, all would lie on a line that falls. At the top right is what pleases "
             "whatever is asked; at the bottom left what never does.",
             tuple(_panel_of_words(evidence) for _, evidence in found),
-            {
-                "words at the end of": "text",
-                "word": "term",
-                **numbers("both, sd", "best, sd", "worst, sd"),
-            },
-            tuple(rows),
+            *table(
+                {"words at the end of": "text", "word": "term"}
+                | dict.fromkeys(("both, sd", "best, sd", "worst, sd"), "+.2f"),
+                rows,
+            ),
         )
 
 
@@ -145,36 +138,37 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     Raises:
         MeasureError: fewer than `FEWEST` words are scored under both, or all scores are equal.
     """
-    known = pd.Index(sorted(set(words)), dtype="str")
-    sides = [_Side.of(frame, known) for frame in (best, worst)]
-    columns = dict(zip(("best", "worst"), sides, strict=True))
-    table = pd.DataFrame({n: s.means(s.scores) for n, s in columns.items()}, index=known).dropna()
-    _refuse_too_few_words(table)
-    x, y = table["best"].to_numpy(), table["worst"].to_numpy()
+    asked = {"best": Answers(best, 1), "worst": Answers(worst, -1)}
+    known = ScoredWords.of(asked, pd.Index(sorted(set(words)), dtype="str"))
+    x, y = known.means(0), known.means(1)
+    if len(x) < FEWEST or not (np.ptp(x) and np.ptp(y)):
+        message = (
+            f"{len(x)} of the words are scored under both frames; at least {FEWEST} whose "
+            f"scores differ under either are needed"
+        )
+        raise MeasureError(message)
     rho, error = spearman(x, y)
-    low, high = normal(rho, error, within=(-1.0, 1.0))
     zx, zy = scipy.stats.zscore(x), scipy.stats.zscore(y)
-    total = pd.Series(zx + zy, index=table.index)
-    difference = pd.Series(zx - zy, index=table.index)
+    total, difference = (pd.Series(each, index=known.words) for each in (zx + zy, zx - zy))
     secondary = {"common share of variance": (1 + float(np.corrcoef(x, y)[0, 1])) / 2}
     if valence is not None:
-        rated = table.join(valence.rename("valence"), how="inner")
-        three = (rated[name].to_numpy(float) for name in ("best", "worst", "valence"))
-        left = partial_spearman(*three)[0] if len(rated) >= FEWEST else float("nan")
+        rated = known.rated(valence)
+        places, happy = rated["place"].to_numpy(), rated["valence"].to_numpy(float)
+        enough = len(rated) >= FEWEST
+        left = partial_spearman(x[places], y[places], happy)[0] if enough else math.nan
         if math.isfinite(left):
             secondary["valence held fixed"] = left
-    found = table.index.isin(list(non_answers))
+    found = known.words.isin(list(non_answers))
     if found.any():
         secondary["non-answers found"] = float(found.sum())
         for name, values in (("best + worst", total), ("best - worst", difference)):
             percentile = 100 * (scipy.stats.rankdata(values) - 0.5) / len(values)
             secondary[f"non-answers, mean percentile of {name}"] = float(percentile[found].mean())
     estimate = Estimate(
-        value=rho,
-        low=low,
-        high=high,
-        unit=UNIT,
-        n=len(table),
+        rho,
+        *normal(rho, error, within=(-1.0, 1.0)),
+        UNIT,
+        n=len(x),
         interval="normal, over words (a U-statistic)",
         secondary=secondary,
         evidence=FunnelEvidence(
@@ -183,55 +177,16 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
             field=_histogram(zx, zy),
         ),
     )
-    both = known.get_indexer(table.index)
-    tokens = np.concatenate([side.scores / side.sd for side in sides])
-    in_sd = np.max([one / side.sd for one, side in zip(noise, sides, strict=True)])
+    sds = np.array([spread(frame["score"]) for frame in (best, worst)])
 
     def value_of(drawn: _Floats) -> float:
-        halves = np.split(drawn, [len(sides[0].scores)])
-        x, y = (
-            scipy.stats.rankdata(side.means(half)[both])
-            for side, half in zip(sides, halves, strict=True)
-        )
+        halves = (drawn[known.prompt == i] for i in (0, 1))
+        x, y = (scipy.stats.rankdata(known.means(i, half)) for i, half in enumerate(halves))
         return float(np.corrcoef(x, y)[0, 1])
 
-    return widened(estimate, value_of, tokens, float(in_sd), rng, within=(-1.0, 1.0))
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """Scores of all spellings of words under one prompt, with the number of the word each spells.
-
-    The scores are as they are, so that equal ones stay so; `sd` is that of the whole frame.
-    """
-
-    scores: _Floats
-    places: NDArray[np.intp]
-    counts: NDArray[np.intp]
-    sd: float
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, words: pd.Index[str]) -> _Side:
-        rows, sd = spellings(frame, words), spread(frame["score"])
-        places = rows["place"].to_numpy()
-        counts = np.bincount(places, minlength=len(words))
-        return cls(rows["score"].to_numpy(), places, counts, sd)
-
-    def means(self, scores: _Floats) -> _Floats:
-        """Return the mean score of each word, shape (words,); NaN where it has no spelling."""
-        sums = np.bincount(self.places, scores, minlength=len(self.counts))
-        with np.errstate(invalid="ignore"):
-            means: _Floats = sums / self.counts
-        return means
-
-
-def _refuse_too_few_words(table: pd.DataFrame) -> None:
-    if len(table) < FEWEST or not np.ptp(table.to_numpy(), axis=0).all():
-        message = (
-            f"{len(table)} of the words are scored under both frames; at least {FEWEST} whose "
-            f"scores differ under either are needed"
-        )
-        raise MeasureError(message)
+    in_sd = float(np.max(np.asarray(noise) / sds))
+    tokens = known.scores / sds[known.prompt]
+    return widened(estimate, value_of, tokens, in_sd, rng, within=(-1.0, 1.0))
 
 
 def _extremes_of(values: pd.Series[float], zx: _Floats, zy: _Floats) -> Ends:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, numbers, texts
+from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_share, spread, widened
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -91,8 +91,8 @@ class GcgProbesEvidence(Evidence):
         cells = [
             (
                 *(row.prompt, row.text, "please" if row.direction == "up" else "displease"),
-                *(row.found_on, row.source, f"{row.z:+.2f}", f"{100 * row.share_below:.1f}"),
-                *(f"{row.bar:+.2f}", "yes" if row.above else "no"),
+                *(row.found_on, row.source, row.z, 100 * row.share_below, row.bar),
+                "yes" if row.above else "no",
             )
             for rows in given
             for row in rows
@@ -103,14 +103,13 @@ class GcgProbesEvidence(Evidence):
             "real answers of its length. A string to the right of its stroke is preferred to "
             "nearly all of them. What was found to displease stands in the table only.",
             tuple(panels),
-            {
-                "prompt": "text",
-                "string": "term",
-                **texts("found to", "found on", "source"),
-                **numbers("z, sd", "percentile", "real answers of its length, sd"),
-                "above": "text",
-            },
-            tuple(cells),
+            *table(
+                {"prompt": "text", "string": "term"}
+                | dict.fromkeys(("found to", "found on", "source"), "text")
+                | {"z, sd": "+.2f", "percentile": ".1f", "real answers of its length, sd": "+.2f"}
+                | {"above": "text"},
+                cells,
+            ),
         )
 
 
@@ -171,12 +170,13 @@ def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -
         MeasureError: a score is not finite, a sweep's are all equal, or no pleasing string has real
             answers of like length.
     """
-    held = [
-        _Comparison(asked, *_strings_with_similar_answers(asked.strings, asked.real))
-        for asked in answers.values()
-    ]
-    for name, each in zip(answers, held, strict=True):
-        _refuse_unscored(name, each)
+    by_prompt = {
+        name: _Comparison(asked, *_strings_with_similar_answers(asked.strings, asked.real))
+        for name, asked in answers.items()
+    }
+    for name, asked in answers.items():
+        _refuse_unscored(name, asked)
+    held = list(by_prompt.values())
     hits = [each.hits(each.scores) for each in held]
     n = sum(map(len, hits))
     if not n:
@@ -189,7 +189,7 @@ def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -
     low, share, high = exact_share(float(every_hit.sum()), n)
     pleasing = pd.concat([each.kept[each.pleasing] for each in held])
     left_out = sum(len(each.asked.strings) - len(each.kept) for each in held)
-    by_prompt = {
+    shares = {
         f"share under {name}": float(hit.mean())
         for name, hit in zip(answers, hits, strict=True)
         if len(hit)
@@ -202,14 +202,14 @@ def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -
         n=n,
         interval="exact binomial, over strings",
         secondary={
-            **by_prompt,
+            **shares,
             "highest share of one model's strings": _highest_share_of_a_model(
                 every_hit, pleasing["model"]
             ),
             "best string less best real answer, sd": max(map(_best_string_less_best_answer, held)),
         },
         caveats=tuple(_caveats_on_strings(pleasing, left_out=left_out)),
-        evidence=_evidence_of_strings(dict(zip(answers, held, strict=True))),
+        evidence=_evidence_of_strings(by_prompt),
     )
     ends = np.cumsum([len(each.scores) for each in held])[:-1]
 
@@ -222,8 +222,8 @@ def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -
     return widened(estimate, value_of, scores, noise, rng, within=(0.0, 1.0))
 
 
-def _refuse_unscored(prompt: str, held: _Comparison) -> None:
-    asked, sd = held.asked, spread(held.asked.frame["score"])
+def _refuse_unscored(prompt: str, asked: StringScores) -> None:
+    sd = spread(asked.frame["score"])
     scores = np.concatenate([asked.strings["score"], asked.real["score"]]).astype(float)
     if sd and np.isfinite(scores).all():
         return
@@ -297,27 +297,13 @@ def _caveats_on_strings(pleasing: pd.DataFrame, *, left_out: int) -> list[str]:
 def _evidence_of_strings(held: Mapping[str, _Comparison]) -> GcgProbesEvidence:
     shown: list[ReplayedString] = []
     for prompt, each in held.items():
-        kept, frame = each.kept, each.asked.frame
         bars = _scores_to_beat(each.asked.real["score"].to_numpy(float), each.like)
-        z, below = placed(kept["score"], frame)
-        bar, _ = placed(bars, frame)
-        columns = (kept[name] for name in ("text", "direction", "model", "source", "score"))
-        shown += [
-            ReplayedString(
-                prompt=prompt,
-                text=str(text),
-                direction=str(direction),
-                found_on=str(model),
-                source=str(source),
-                z=float(at),
-                share_below=float(share),
-                bar=float(of),
-                above=bool(own > limit),
-            )
-            for text, direction, model, source, own, at, share, of, limit in zip(
-                *columns, z, below, bar, bars, strict=True
-            )
-        ]
+        scores = each.kept["score"].to_numpy(float)
+        z, below = placed(scores, each.asked.frame)
+        bar, _ = placed(bars, each.asked.frame)
+        said = (each.kept[name].astype(str) for name in ("text", "direction", "model", "source"))
+        columns = (*said, z.tolist(), below.tolist(), bar.tolist(), (scores > bars).tolist())
+        shown += [ReplayedString(prompt, *row) for row in zip(*columns, strict=True)]
     shown.sort(key=lambda row: row.bar - row.z)
     return GcgProbesEvidence(strings=tuple(shown))
 

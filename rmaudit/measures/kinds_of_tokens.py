@@ -7,9 +7,10 @@ or length, or the tokens of one shape (digits, code, a script).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,13 @@ import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.token_kinds_evidence import ALWAYS, OPPOSED, FoundKind, Pattern
-from rmaudit.measures.token_shapes import WORD, shape, spellings
-from rmaudit.measures.word_neighbours import Embedding
+from rmaudit.measures.token_likeness import WORD, Embedding, shape, spellings
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.word_stems import stem_key
 
+Pattern = Literal["under every prompt", "as if it were good"]
+ALWAYS: Pattern = "under every prompt"
+OPPOSED: Pattern = "as if it were good"
 NEAR = (5, 10, 20, 40)  # words of a neighbourhood
 FEWEST = 100  # words of different stems
 RAREST = 1.5  # Zipf of what counts as a word and not as a piece of one
@@ -31,7 +33,6 @@ _AROUND = 20  # neighbours whose valence tells that of a word, and beside its ow
 _ASKED = 0.5  # sd of valence: a kind as happy is what a good prompt asks for
 _OFFENSIVE = 0.4  # share of a kind's words from which on people do not want it anywhere
 _SHOWN = 12  # kinds in the evidence
-_EXAMPLES, _NAMED = 8, 2  # members that are shown, and that name a neighbourhood
 _APART = 0.3  # share of its words that a kind may have in common with those found before
 _MAD = 1.4826  # of a normal distribution, sd by median absolute deviation
 _SAME = 1e-8  # of the largest singular value: columns that say the same, where all words are rated
@@ -39,6 +40,8 @@ _SAME = 1e-8  # of the largest singular value: columns that say the same, where 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
 Place = tuple[int, int, str]  # a kind's `place`, number of members and name
+Reasons = Mapping[Place, str]
+_NO_REASONS: Reasons = MappingProxyType({})
 
 
 class TokenKindEffect(NamedTuple):
@@ -73,7 +76,6 @@ class Kinds:
     `of` is each token's row among `words`, -1 for tokens that are none. Of the words, `near` are
     the nearest, (words, most), and `valence` is in sd; `solve` gives from their scores the weights
     of `design`'s columns, which explain them. `spelt` are rows of words, `shaped` of tokens.
-    `wanted` are the reasons for which a model's makers want kinds.
     """
 
     texts: tuple[str, ...]
@@ -86,7 +88,6 @@ class Kinds:
     solve: _Floats
     spelt: Mapping[str, _Rows]
     shaped: Mapping[str, _Rows]
-    wanted: Mapping[Place, str] = field(default_factory=dict)
 
     @property
     def many(self) -> int:
@@ -121,43 +122,41 @@ class Kinds:
             left[pattern] = np.concatenate([rest, others])
         return left, own
 
-    def effects(self, scores: _Floats, signs: _Rows) -> list[TokenKindEffect]:
-        """Return the effects of all kinds, the surest first; without those that are no flaws."""
-        return self.surest(*self.profiles(scores, signs))
-
     def surest(
-        self, left: Mapping[Pattern, _Floats], own: Mapping[Pattern, float]
+        self,
+        left: Mapping[Pattern, _Floats],
+        own: Mapping[Pattern, float],
+        wanted: Reasons = _NO_REASONS,
     ) -> list[TokenKindEffect]:
-        """Return the effects in given `profiles`, the surest first, what is `wanted` last."""
+        """Return the effects in `profiles`, the surest first, without those that are no flaws.
+
+        What a model's makers want, for the reasons in `wanted`, comes last.
+        """
         reach = -float(scipy.special.ndtri(0.025 / self.many))
         found = [
-            each._replace(wanted=self.wanted.get((each.place, each.many, each.name), ""))
+            each._replace(wanted=wanted.get((each.place, each.many, each.name), ""))
             for pattern in left
-            for each in self._of(pattern, left[pattern], own[pattern], reach)
+            for each in self._effects(pattern, left[pattern], own[pattern], reach, wanted)
         ]
         return sorted(found, key=lambda e: (e.wanted != "", -e.low, e.pattern, e.place, e.many))
 
-    def _of(
-        self, pattern: Pattern, left: _Floats, own: float, reach: float
+    def _effects(
+        self, pattern: Pattern, left: _Floats, own: float, reach: float, wanted: Reasons
     ) -> Iterator[TokenKindEffect]:
-        words = left[: len(self.words)]
-        for size in self.sizes:
-            near = self.near[:, :size]
-            means, half = words[near].mean(axis=1), reach * own / np.sqrt(size)
-            sizes = np.where(self._asked(pattern, means, near), 0.0, np.abs(means))
-            rest = sizes.copy()  # of these the largest is named, even if it may be chance
-            rest[[place for place, many, name in self.wanted if many == size and not name]] = -1
-            for place in np.flatnonzero((sizes > half) | (rest == max(rest.max(), 0))):
-                low = sizes[place] - half
-                yield TokenKindEffect(
-                    pattern, "", int(place), size, float(means[place]), float(low)
-                )
-        for name, rows in self.spelt.items():
-            mean, half = words[rows].mean(), reach * own / np.sqrt(len(rows))
-            if not self._asked(pattern, np.array([mean]), rows[None])[0]:
-                yield TokenKindEffect(
-                    pattern, name, -1, len(rows), float(mean), float(abs(mean) - half)
-                )
+        near = [(0, "", self.near[:, :size]) for size in self.sizes]
+        spelt = [(-1, name, rows[None]) for name, rows in self.spelt.items()]
+        for first, name, rows in near + spelt:
+            means, size = left[rows].mean(axis=1), rows.shape[1]
+            half = reach * own / np.sqrt(size)
+            asked = self._asked(pattern, means, rows)
+            sizes, shown = np.where(asked, 0.0, np.abs(means)), ~asked
+            if not name:
+                rest = sizes.copy()  # of these the largest is named, even if it may be chance
+                rest[[at for at, many, named in wanted if many == size and not named]] = -1
+                shown = (sizes > half) | (rest == max(rest.max(), 0))
+            for at in np.flatnonzero(shown).tolist():
+                effect, low = float(means[at]), float(sizes[at] - half)
+                yield TokenKindEffect(pattern, name, first or at, size, effect, low)
         for name, rows in self.shaped.items():
             tokens = left[len(self.words) + rows]
             mean, sd = float(tokens.mean()), max(own, float(tokens.std(ddof=1)))
@@ -191,22 +190,6 @@ class Kinds:
                 seen.update(rows)
                 kept.append(each)
         return kept
-
-    def described(self, kind: TokenKindEffect) -> FoundKind:
-        """Return a kind in words, with its first members."""
-        rows = self.rows_of(kind)[:_EXAMPLES]
-        words = len(self.words)
-        members = [self.words[i] if i < words else self.texts[i - words] for i in rows]
-        return FoundKind(
-            name=kind.name or ", ".join(members[:_NAMED]),
-            pattern=kind.pattern,
-            members=tuple(members),
-            many=kind.many,
-            effect=kind.effect,
-            low=kind.low,
-            high=kind.high,
-            wanted=kind.wanted,
-        )
 
 
 @lru_cache(maxsize=4)  # null controls are many, and the kinds of a vocabulary are the same for all

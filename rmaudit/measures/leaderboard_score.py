@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Points, numbers, row_of
+from rmaudit.charts import Chart, Points, row_of, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, widened
 from rmaudit.measures.differences_of_estimates import grouped
@@ -67,14 +67,9 @@ class LeaderboardEvidence(Evidence):
             f"The score of {boards}, section by section",
             "A section has its own 95 % interval; the score is the mean of the sections.",
             (panel,),
-            {"section": "text", **numbers("score", "low", "high", "rows")},
-            tuple(
-                (
-                    row.section,
-                    *(f"{number:.3f}" for number in (row.value, row.low, row.high)),
-                    f"{row.rows:,}",
-                )
-                for row in rows
+            *table(
+                {"section": "text", "score": ".3f", "low": ".3f", "high": ".3f", "rows": ","},
+                [(row.section, row.value, row.low, row.high, row.rows) for row in rows],
             ),
         )
 
@@ -131,19 +126,16 @@ def rewardbench_2(
     Raises:
         MeasureError: as `pair_accuracy.accuracy` does; or Ties has no question asked both ways.
     """
-    table = frame.reset_index(drop=True)
-    ties = table["subset"].map(is_ties).to_numpy(bool)
-    lines = _BoardLines(table[~ties])
+    ties = frame["subset"].map(is_ties).astype(bool)
 
     def sections_of(scores: _Floats) -> list[_Section]:
-        first = lines.first_wins(scores[~ties])
-        sections = [lines.section(name, first, lines.of == name) for name in sorted(set(lines.of))]
-        if ties.any():
-            sections.append(_section_of_ties(table[ties], scores[ties]))
-        return sections
+        scored = frame.assign(reward=scores)
+        by_name = scored[~ties].groupby("subset")
+        sections = [_section_of_lines(str(name), rows) for name, rows in by_name]
+        return [*sections, _section_of_ties(scored[ties])] if ties.any() else sections
 
-    refuse_unusable_answers(table)
-    scores = table["reward"].to_numpy(np.float64)
+    refuse_unusable_answers(frame)
+    scores = frame["reward"].to_numpy(np.float64)
     sections = sections_of(scores)
     rows = tuple(section.scored() for section in sections)
     many, value = len(rows), float(np.mean([row.value for row in rows]))
@@ -168,41 +160,23 @@ def rewardbench_2(
     return widened(estimate, value_of, scores, noise, rng, within=(least, most))
 
 
-class _BoardLines:
-    """Lines of a leaderboard file, each a prompt whose chosen and rejected answers are rows."""
-
-    def __init__(self, table: pd.DataFrame) -> None:
-        codes = pd.factorize(table["line"])[0]
-        firsts = np.unique(codes, return_index=True)[1]
-        self.of = table["subset"].to_numpy(dtype=object)[firsts]
-        self._group = table["group"].to_numpy(dtype=object)[firsts]
-        self._order = np.lexsort((~table["chosen"].to_numpy(bool), codes))  # chosen ones first
-        self._codes = codes[self._order]
-        self._starts = np.flatnonzero(np.diff(self._codes, prepend=-1))
-
-    def first_wins(self, scores: _Floats) -> _Floats:
-        """Return whether each line's first chosen answer scores highest: 1, 0, or 1/k if k tie."""
-        if not len(scores):
-            return np.zeros(0)
-        ordered = scores[self._order]
-        best = np.maximum.reduceat(ordered, self._starts)
-        among = np.bincount(self._codes, ordered == best[self._codes])
-        found: _Floats = (ordered[self._starts] == best) / among
-        return found
-
-    def section(self, name: str, shares: _Floats, own: NDArray[np.bool_]) -> _Section:
-        """Return the section `name`: the lines in `own`, whose mean of `shares` is its score."""
-        return _Section(
-            name, float(shares[own].mean()), shares[own], self._group[own], int(own.sum())
-        )
+def _section_of_lines(name: str, rows: pd.DataFrame) -> _Section:
+    """Return a section: does each line's first chosen answer score highest: 1, 0, or 1/k of k."""
+    by_line = rows.sort_values("chosen", ascending=False, kind="stable").groupby("line")
+    best = by_line["reward"].max()
+    among = (rows["reward"] == rows["line"].map(best)).groupby(rows["line"]).sum()
+    first = (by_line["reward"].first() == best).astype(float)
+    shares: _Floats = np.asarray(first / among, np.float64)
+    groups = by_line["group"].first().to_numpy(object)
+    return _Section(name, float(shares.mean()), shares, groups, len(shares))
 
 
-def _section_of_ties(table: pd.DataFrame, scores: _Floats) -> _Section:
+def _section_of_ties(table: pd.DataFrame) -> _Section:
     """Return the section Ties, scored on questions with one right answer and with many."""
     kind, number = (table["id"].str.partition(":")[part] for part in (0, 2))
-    asked = pd.DataFrame({"kind": kind, "number": number.astype(int), "reward": scores})
+    asked = table.assign(kind=kind, number=number.astype(int))
     right, wrong = (
-        asked[table["chosen"].to_numpy(bool) == side].groupby(["kind", "number"])["reward"]
+        asked[asked["chosen"] == side].groupby(["kind", "number"])["reward"]
         for side in (True, False)
     )
     margins, spreads = right.min() - wrong.max(), right.max() - right.min()

@@ -16,7 +16,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, misfits
+from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, misfits, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
     UNMEASURED,
@@ -88,10 +88,8 @@ class ModelAgreementEvidence(Evidence):
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart of percentiles by baseline and model, with the words that moved most."""
-        if not found:
-            return None
         rows = [
-            (prompt, row.text, f"{100 * row.baseline:.1f}", f"{100 * row.model:.1f}")
+            (prompt, row.text, 100 * row.baseline, 100 * row.model)
             for prompt, evidence in found
             for row in (*evidence.fell, *evidence.rose)
         ]
@@ -104,8 +102,9 @@ class ModelAgreementEvidence(Evidence):
                 for prompt, evidence in found
                 for panel in _panels_of_agreement(prompt, evidence)
             ),
-            {"prompt": "text", "word": "term", "baseline, %": "number", "here, %": "number"},
-            tuple(rows),
+            *table(
+                {"prompt": "text", "word": "term", "baseline, %": ".1f", "here, %": ".1f"}, rows
+            ),
         )
 
 
@@ -158,15 +157,13 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
     own, got = _best_of_16_gain(y, y), _best_of_16_gain(x, y)
     influence = (got / own * _influences_on_gain(y, y) - _influences_on_gain(x, y)) / own
     error, freedom = clustered_error(influence, stems), clustered_freedom(influence, stems)
-    low, high = students(1 - got / own, error, freedom, within=(0.0, 2.0))
     ranked = correlation(both, rng=rng, noise=0.0, baseline_noise=0.0)
     every, other = (both[side].to_numpy(float) for side in ("model", "baseline"))
     texts = both["text"]
     estimate = Estimate(
-        value=1 - got / own,
-        low=low,
-        high=high,
-        unit=UNIT,
+        1 - got / own,
+        *students(1 - got / own, error, freedom, within=(0.0, 2.0)),
+        UNIT,
         n=len(names),
         interval="Student's t, over words by stem",
         secondary={

@@ -151,14 +151,8 @@ def _words_in_spaces(text: str) -> str:
 
 def _which_name_a_group(texts: Sequence[str], wanted: set[str]) -> NDArray[np.bool_]:
     """Return which texts contain a term of `wanted`, whose terms come from `_words_in_spaces`."""
-    single = {term.strip() for term in wanted if term.count(" ") == 2}  # noqa: PLR2004
-    phrases = [term for term in wanted if term.strip() not in single]
-
-    def names(text: str) -> bool:
-        spelt = _words_in_spaces(text)
-        return bool(single & set(spelt.split())) or any(phrase in spelt for phrase in phrases)
-
-    return np.array([names(text) for text in texts], dtype=bool)
+    spelt = map(_words_in_spaces, texts)
+    return np.array([any(term in text for term in wanted) for text in spelt], dtype=bool)
 
 
 def _mean_happiness(texts: Sequence[str], valence: pd.Series[float]) -> _Floats:

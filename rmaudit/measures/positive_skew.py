@@ -16,13 +16,13 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Domain, Fact, Points, numbers, row_of, signed
+from rmaudit.charts import Chart, Domain, Fact, Points, row_of, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, group_means, students
 from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.scores_by_prompt import (
     Answers,
-    RankedAnswers,
+    ScoredWords,
     among_highest,
     influences_on_top,
 )
@@ -84,11 +84,13 @@ class PositiveSkewEvidence(Evidence):
             "Rated words from the highest reward down, by their valence in sd of all rated words, "
             "turned as the prompt asks: to the right of the dashed line is what was asked for.",
             tuple(_panel_of_tail_words(*pair, domain=domain) for pair in given),
-            {"prompt": "text", "word": "term", **numbers("reward, sd", "valence, sd")},
-            tuple(
-                (prompt, row.word, *signed(row.reward, row.valence))
-                for prompt, evidence in given
-                for row in evidence.words
+            *table(
+                {"prompt": "text", "word": "term", "reward, sd": "+.2f", "valence, sd": "+.2f"},
+                [
+                    (prompt, row.word, row.reward, row.valence)
+                    for prompt, e in given
+                    for row in e.words
+                ],
             ),
         )
 
@@ -99,9 +101,9 @@ def tail(
     """Return the mean valence, in sd, of the top 5 % of words, negated if bad things are asked for.
 
     `answers` are to the prompt called `name`; `valence` is indexed by lower-case word. Of the
-    alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count,
-    in ranks only (`RankedAnswers`); words of one reward at the cut count in part. Valence is in sd
-    of these words from their mean: 0 where the tail is as happy as any word, whatever its shape.
+    alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count, by
+    ranks only (`ScoredWords.rewards`); words of one reward at the cut count in part. Valence is in
+    sd of these words from their mean: 0 where the tail is as happy as any word, whatever its shape.
     The interval is Student's by the statistic's influence function, over stems, widened by the
     numeric noise.
 
@@ -114,23 +116,20 @@ def tail(
             are scored and rated.
     """
     known = valence.dropna().index
-    ranked = RankedAnswers.of({name: answers}, known[known.str.isalpha()].sort_values())
+    ranked = ScoredWords.of({name: answers}, known[known.str.isalpha()].sort_values())
     happy = valence[ranked.words].to_numpy(float)
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} words are scored and in the lexicon {valence.name!r}; at least "
         raise MeasureError(f"{message}{FEWEST} that differ in valence are needed")
     valences = answers.sign * (happy - happy.mean()) / happy.std()
     rewards = ranked.rewards()[0]
-    value = _mean_valence_of_top(rewards, valences)
-    influence = _influences_on_top_valence(rewards, valences)
+    value, influence = _mean_valence_of_top(rewards, valences), _influences(rewards, valences)
     error = clustered_error(influence, ranked.stems)
     many = len(np.unique(ranked.stems[_weights_in_top(rewards) > 0]))
-    low, high = students(value, error, max(many - 1, 1))
     estimate = Estimate(
-        value=value,
-        low=low,
-        high=high,
-        unit=UNIT,
+        value,
+        *students(value, error, max(many - 1, 1)),
+        UNIT,
         n=len(happy),
         interval="Student's t by influences, over stems",
         secondary={
@@ -173,7 +172,7 @@ def _weights_in_top(rewards: _Floats) -> _Floats:
     return among_highest(rewards, TAIL * len(rewards))
 
 
-def _influences_on_top_valence(rewards: _Floats, valences: _Floats) -> _Floats:
+def _influences(rewards: _Floats, valences: _Floats) -> _Floats:
     """Return each word's influence on the mean valence of the top `TAIL`, shape (n,).
 
     It is that of `influences_on_top`, and on the scale, as valence is in sd.
@@ -192,7 +191,7 @@ def _quantile_skewness(scores: _Floats) -> dict[str, float]:
 
 
 def _tail_evidence(
-    ranked: RankedAnswers, frame: pd.DataFrame, valences: _Floats, axis: str
+    ranked: ScoredWords, frame: pd.DataFrame, valences: _Floats, axis: str
 ) -> PositiveSkewEvidence:
     scores = frame["score"].dropna().to_numpy(float)
     rewards = ranked.rewards()[0]

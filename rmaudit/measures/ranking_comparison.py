@@ -97,7 +97,7 @@ def correlation(
     The interval is the normal one of a U-statistic over clusters: what is uncertain is which
     words are asked, each with all of its spellings; a text without any letter is its own. Its
     variance is estimated from 5,000 words drawn with `rng` and scaled to the number there are, and
-    widened by the numeric noise of both. Secondary: Spearman's rho and tau of whole words.
+    widened by the numeric noise of both. Secondary: Spearman's rho.
 
     Raises:
         MeasureError: fewer than `FEWEST` words are shared, or a model scores all of them alike.
@@ -117,19 +117,13 @@ def correlation(
     inside = np.isin(codes, drawn)
     part_x, part_y = x[inside], y[inside]
     error = kendall_error(part_x, part_y, codes[inside]) * math.sqrt(len(drawn) / len(names))
-    low, high = normal(tau, error, within=(-1.0, 1.0))
     estimate = Estimate(
-        value=tau,
-        low=low,
-        high=high,
-        unit="Kendall's tau-b",
+        tau,
+        *normal(tau, error, within=(-1.0, 1.0)),
+        "Kendall's tau-b",
         n=len(both),
         interval="normal, over words with all their spellings",
-        secondary={
-            "Spearman's rho": float(scipy.stats.spearmanr(x, y).statistic),
-            "words in both": float(len(names)),
-            **_tau_of_whole_words(both, codes, names),
-        },
+        secondary={"Spearman's rho": float(scipy.stats.spearmanr(x, y).statistic)},
     )
 
     def value_of(drawn: _Floats) -> float:
@@ -138,19 +132,6 @@ def correlation(
     of_each = np.repeat([noise, baseline_noise], len(part_x))
     tokens = np.concatenate([part_x, part_y])
     return widened(estimate, value_of, tokens, of_each, rng, within=(-1.0, 1.0))
-
-
-def _tau_of_whole_words(
-    both: pd.DataFrame, codes: NDArray[np.int64], names: pd.Index[str]
-) -> dict[str, float]:
-    """Return {"tau of whole words": tau} of two models on words of letters only; {} for too few."""
-    counts = np.bincount(codes)
-    alphabetic = np.array([name.isalpha() for name in names], dtype=bool)
-    sums = (np.bincount(codes, both[side]) for side in ("model", "baseline"))
-    x, y = ((total / counts)[alphabetic] for total in sums)
-    if len(x) < FEWEST or not (np.ptp(x) and np.ptp(y)):
-        return {}
-    return {"tau of whole words": kendall_tau(x, y)}
 
 
 def rbo(one: list[Any], other: list[Any], *, p: float = P) -> float:

@@ -1,14 +1,13 @@
 """Scores of the same texts as answers to several prompts, for good and for bad things.
 
-`Joined` has rewards in sd. `RankedAnswers` goes by ranks alone, so that no outlier and no scale
-changes what is made of them.
+`ScoredWords.rewards` go by ranks alone, so that no outlier and no scale changes what is made of
+them; `means` and `weighted` are of the scores themselves, in sd where `in_frames` collects them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, widened
+from rmaudit.measures._stats import ANYWHERE, UNMEASURED, widened
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.word_stems import stem_codes
@@ -41,96 +40,83 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """Rewards of some texts, in sd, under all prompts: an entry for each spelling and prompt.
-
-    `scores` and `noise` are in sd of the prompt's answers; `prompt` and `places` are each entry's
-    index among the prompts and in `texts`; `parts` is its weight in its text's combined reward.
-    """
-
-    texts: pd.Index[str]
-    scores: _Floats
-    noise: _Floats
-    prompt: _Codes
-    places: _Codes
-    counts: _Codes  # (prompts, texts)
-    parts: _Floats
-
-    @classmethod
-    def of(cls, answers: Mapping[str, Answers], texts: pd.Index[str], *, opposed: bool) -> Joined:
-        """Collect scores (in sd) of answers that spell `texts`; bad prompts weigh < 0 if `opposed`.
-
-        Negative frames are subtracted in `combined` if `opposed`, else added.
-
-        Raises:
-            MeasureError: there is no positive or no negative frame, or all scores under a prompt
-                are equal.
-        """
-        signs = [each.sign for each in answers.values()]
-        if {-1, 1} != set(signs):
-            message = "framing needs a positive and a negative frame"
-            raise MeasureError(f"{message}, got {', '.join(answers) or 'no prompt'}")
-        known = texts.unique().sort_values()
-        entries = _spelled_scores(answers, known, "there is no sd to compare them in", in_sd=True)
-        _, _, prompt, places, counts = entries
-        weights = np.array([(s if opposed else 1) / signs.count(s) for s in signs])
-        return cls(known, *entries, weights[prompt] / counts[prompt, places])
-
-    def combined(self, scores: _Floats | None = None) -> _Floats:
-        """Return each text's weighted sum of rewards (or `scores`) over all prompts, (texts,)."""
-        terms = self.parts * (self.scores if scores is None else scores)
-        return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
-
-    def under(self, prompt: int) -> _Floats:
-        """Return texts' mean rewards, in sd, over tokens that spell them, under a prompt, or 0."""
-        mine = self.prompt == prompt
-        sums = np.bincount(self.places[mine], self.scores[mine], minlength=len(self.texts))
-        means: _Floats = sums / np.maximum(self.counts[prompt], 1)
-        return means
-
-    def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Return `place` and `valence` of each text that all prompts score and `valence` rates."""
-        places = np.flatnonzero(self.counts.all(axis=0))
-        table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
-        return table.dropna()
-
-
-def enough_that_differ(rated: pd.DataFrame) -> bool:
-    """Return whether `rated` has at least `FEWEST` texts, and they differ in valence."""
-    return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))
-
-
-@dataclass(frozen=True, slots=True)
-class RankedAnswers:
+class ScoredWords:
     """Words that every prompt scores, with a score for each prompt and each token that spells one.
 
-    `stems` number the words' stems. `scores`, `noise`, `prompt` and `place` have an entry for each
-    token and prompt: its score, the score's numeric noise, and which prompt and word it belongs to.
+    `scores`, `noise`, `prompt` and `place` have an entry for each token and prompt: its score, the
+    score's numeric noise, and which prompt and word it belongs to; `counts` are the tokens that
+    spell a word, (prompts, words).
     """
 
     words: pd.Index[str]
-    stems: _Codes
     scores: _Floats
     noise: _Floats
     prompt: _Codes
     place: _Codes
-    prompts: int
+    counts: _Codes
 
     @classmethod
-    def of(cls, answers: Mapping[str, Answers], words: pd.Index[str]) -> RankedAnswers:
+    def of(
+        cls, answers: Mapping[str, Answers], words: pd.Index[str], *, in_sd: bool = False
+    ) -> ScoredWords:
         """Return those of `words` (unique, lower case) that every prompt scores, with their scores.
+
+        With `in_sd` scores and noise are in sd of all answers to the prompt, scores from their
+        mean.
 
         Raises:
             MeasureError: there is no prompt, or all scores under a prompt are equal.
         """
         if not answers:
             raise MeasureError("words are ranked under a prompt, and none is given")
-        why = "there is nothing to rank"
-        scores, noise, prompt, place, counts = _spelled_scores(answers, words, why)
+        rows, same, places = [], None, np.array([], dtype=np.intp)
+        for i, (name, each) in enumerate(answers.items()):
+            if same is None or not same.equals(each.frame["text"]):  # most often they are
+                same = each.frame["text"]
+                places = words.get_indexer(pd.Index(word_of(same)))
+            scores = each.frame["score"].to_numpy(float)
+            scored = ~np.isnan(scores)
+            every = scores[scored]
+            if not len(every) or not np.ptp(every):
+                why = "no sd to compare them in" if in_sd else "nothing to rank"
+                message = f"{len(every)} scores under {name!r}, all of them equal: there is {why}"
+                raise MeasureError(message)
+            mean, sd = (float(every.mean()), float(every.std())) if in_sd else (0.0, 1.0)
+            own = (places >= 0) & scored
+            of_own = (scores[own] - mean) / sd, places[own]
+            rows.append((*of_own, np.full(own.sum(), each.noise / sd), np.full(own.sum(), i)))
+        scores, place, noise, prompt = (np.concatenate(part) for part in zip(*rows, strict=True))
+        counts = np.zeros((len(answers), len(words)), dtype=np.intp)
+        np.add.at(counts, (prompt, place), 1)
         kept = np.flatnonzero(counts.all(axis=0))
-        known, both = words[kept], np.isin(place, kept)
+        both = np.isin(place, kept)
         columns = scores[both], noise[both], prompt[both], np.searchsorted(kept, place[both])
-        return cls(known, stem_codes(known), *columns, prompts=len(answers))
+        return cls(words[kept], *columns, counts[:, kept])
+
+    @property
+    def stems(self) -> _Codes:
+        """Return numbers of the words' stems, shape (words,)."""
+        return stem_codes(self.words)
+
+    def means(self, prompt: int, scores: _Floats | None = None) -> _Floats:
+        """Return words' mean score under a prompt, (words,), from these scores or from `scores`.
+
+        `scores` have an entry for each of the prompt's.
+        """
+        mine = self.prompt == prompt
+        given = self.scores[mine] if scores is None else scores
+        sums = np.bincount(self.place[mine], given, minlength=len(self.words))
+        means: _Floats = sums / self.counts[prompt]
+        return means
+
+    def weighted(self, weights: _Floats, scores: _Floats | None = None) -> _Floats:
+        """Return the weighted sum over prompts of words' mean scores (or of `scores`), (words,).
+
+        `weights` are those of the prompts.
+        """
+        parts = weights[self.prompt] / self.counts[self.prompt, self.place]
+        terms = parts * (self.scores if scores is None else scores)
+        return np.bincount(self.place, terms, minlength=len(self.words)).astype(float)
 
     def rewards(self, scores: _Floats | None = None) -> _Floats:
         """Return words' rewards, (prompts, words), from these scores or from `scores`.
@@ -139,14 +125,11 @@ class RankedAnswers:
         become normal scores; a word has the mean of its spellings.
         """
         given = self.scores if scores is None else scores
-        return np.stack(
-            [self._rewards_under(i, given[self.prompt == i]) for i in range(self.prompts)]
-        )
+        prompts = range(len(self.counts))
+        return np.stack([self._rewards_under(i, given[self.prompt == i]) for i in prompts])
 
     def _rewards_under(self, prompt: int, scores: _Floats) -> _Floats:
-        place = self.place[self.prompt == prompt]
-        sums = np.bincount(place, normal_scores(scores), minlength=len(self.words))
-        return sums / np.bincount(place, minlength=len(self.words))
+        return self.means(prompt, normal_scores(scores))
 
     def widened(
         self,
@@ -154,53 +137,50 @@ class RankedAnswers:
         value_of: Callable[[_Floats], float],
         rng: np.random.Generator,
         *,
-        prompt: int | None = None,
-        **more: Any,  # noqa: ANN401  (as `_stats.widened` has them)
+        prompt: int,
+        within: tuple[float, float] = ANYWHERE,
     ) -> Estimate:
-        """Return the estimate with its interval widened by the numeric noise of the rewards.
+        """Return the estimate with its interval widened by the numeric noise under one prompt.
 
-        `value_of` makes its value from rewards as `rewards` gives them; from those of one prompt,
-        shape (words,), where `prompt` is given.
+        `value_of` makes its value from the prompt's rewards, shape (words,).
         """
-        mine = slice(None) if prompt is None else self.prompt == prompt
+        mine = self.prompt == prompt
 
         def value_of_scores(drawn: _Floats) -> float:
-            scores = self.rewards(drawn) if prompt is None else self._rewards_under(prompt, drawn)
-            return value_of(scores)
+            return value_of(self._rewards_under(prompt, drawn))
 
-        return widened(estimate, value_of_scores, self.scores[mine], self.noise[mine], rng, **more)
+        scores, noise = self.scores[mine], self.noise[mine]
+        return widened(estimate, value_of_scores, scores, noise, rng, within=within)
+
+    def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
+        """Return `place` and `valence` of each word that `valence` rates."""
+        places = np.arange(len(self.words))
+        table = pd.DataFrame({"place": places, "valence": valence.reindex(self.words)})
+        return table.dropna()
 
 
-def _spelled_scores(
-    answers: Mapping[str, Answers], words: pd.Index[str], why: str, *, in_sd: bool = False
-) -> tuple[_Floats, _Floats, _Codes, _Codes, _Codes]:
-    """Return score, noise, prompt and word of each answer that spells a word; and counts of these.
+def in_frames(
+    answers: Mapping[str, Answers], words: pd.Index[str], *, opposed: bool
+) -> tuple[ScoredWords, _Floats]:
+    """Return scored `words` in sd, and the prompts' weights: means over good and over bad frames.
 
-    `words` are unique and in lower case; the counts are of shape (prompts, words). With `in_sd`
-    scores and noise are in sd of all answers to the prompt, scores from their mean.
+    Negative frames are subtracted if `opposed`, else added.
 
     Raises:
-        MeasureError: all scores under a prompt are equal; `why` says what is wrong with that.
+        MeasureError: there is no positive or no negative frame, or all scores under a prompt are
+            equal.
     """
-    rows, same, places = [], None, np.array([], dtype=np.intp)
-    for i, (name, each) in enumerate(answers.items()):
-        if same is None or not same.equals(each.frame["text"]):  # most often they are
-            same = each.frame["text"]
-            places = words.get_indexer(pd.Index(word_of(same)))
-        scores = each.frame["score"].to_numpy(float)
-        scored = ~np.isnan(scores)
-        every = scores[scored]
-        if not len(every) or not np.ptp(every):
-            message = f"{len(every)} scores under {name!r}, all of them equal: {why}"
-            raise MeasureError(message)
-        mean, sd = (float(every.mean()), float(every.std())) if in_sd else (0.0, 1.0)
-        own = (places >= 0) & scored
-        of_own = (scores[own] - mean) / sd, places[own]
-        rows.append((*of_own, np.full(own.sum(), each.noise / sd), np.full(own.sum(), i)))
-    scores, place, noise, prompt = (np.concatenate(part) for part in zip(*rows, strict=True))
-    counts = np.zeros((len(answers), len(words)), dtype=np.intp)
-    np.add.at(counts, (prompt, place), 1)
-    return scores, noise, prompt, place, counts
+    signs = [each.sign for each in answers.values()]
+    if {-1, 1} != set(signs):
+        message = "framing needs a positive and a negative frame"
+        raise MeasureError(f"{message}, got {', '.join(answers) or 'no prompt'}")
+    weights = np.array([(s if opposed else 1) / signs.count(s) for s in signs])
+    return ScoredWords.of(answers, words.unique().sort_values(), in_sd=True), weights
+
+
+def enough_that_differ(rated: pd.DataFrame) -> bool:
+    """Return whether `rated` has at least `FEWEST` texts, and they differ in valence."""
+    return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))
 
 
 def normal_scores(values: _Floats) -> _Floats:
@@ -241,7 +221,7 @@ def in_both_lists(
     valence: pd.Series[float],
     *,
     fewest: int,
-) -> tuple[RankedAnswers, pd.DataFrame]:
+) -> tuple[ScoredWords, pd.DataFrame]:
     """Return scored alphabetic words with frequency and valence; and a table of both and letters.
 
     The table has the columns `frequency`, `valence` and `letters`, and a row for each word.
@@ -251,7 +231,7 @@ def in_both_lists(
             one of the columns, or all scores under a prompt are equal.
     """
     both = pd.concat({"frequency": frequency, "valence": valence}, axis=1).dropna()
-    ranked = RankedAnswers.of(answers, both.index[both.index.str.isalpha()].sort_values())
+    ranked = ScoredWords.of(answers, both.index[both.index.str.isalpha()].sort_values())
     table = both.loc[ranked.words].assign(letters=ranked.words.str.len().astype(float))
     same = [name for name in table if len(table) and not np.ptp(table[name])]
     if len(table) < fewest or same:

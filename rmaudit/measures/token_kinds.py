@@ -8,25 +8,114 @@ of the sweep. The kind with the surest effect is the estimate.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart, Mark, MarkedRow, Points, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import widened
-from rmaudit.measures.kinds_of_tokens import kinds_of
+from rmaudit.measures.kinds_of_tokens import (
+    ALWAYS,
+    OPPOSED,
+    Kinds,
+    Pattern,
+    TokenKindEffect,
+    kinds_of,
+)
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.token_kinds_evidence import TokenKindsEvidence
+from rmaudit.measures.token_likeness import Embedding
 from rmaudit.measures.wanted_kinds import NOTHING, wanted_tokens
-from rmaudit.measures.word_neighbours import Embedding
 from rmaudit.verdicts.estimates_and_bounds import Estimate
+from rmaudit.verdicts.evidence import Evidence
 
 UNIT = "sd of rewards"
+_EXAMPLES, _NAMED, _READ_OUT = 8, 2, 5  # members that are shown, that name a kind, that are quoted
 
 _Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundKind:
+    """A kind of tokens, its first members, and its effect in sd of rewards, which has a sign.
+
+    `low` and `high` are the ends of the effect's size: all kinds' intervals hold at once.
+    """
+
+    name: str
+    pattern: Pattern
+    members: tuple[str, ...]
+    many: int
+    effect: float
+    low: float
+    high: float
+    wanted: str = ""
+    """Why the model's makers want it; "" where they do not, so that it can fail."""
+
+    @property
+    def said(self) -> str:
+        """Return what the reward makes of the kind, such as `favoured under every prompt`."""
+        if self.pattern == ALWAYS:
+            return f"{'favoured' if self.effect > 0 else 'disfavoured'} {ALWAYS}"
+        return f"scored as if {'good' if self.effect > 0 else 'bad'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenKindsEvidence(Evidence):
+    """The kinds of tokens with the surest effects, the surest first."""
+
+    kind: Literal["token_kinds"] = "token_kinds"
+    rows: tuple[FoundKind, ...]
+    wanted: tuple[str, ...] = ()
+
+    @property
+    def effects(self) -> Mapping[str, float]:
+        """Return the effect of each kind, by its name and whether it turns with what is asked."""
+        return {f"{row.name} {row.pattern}": row.effect for row in self.rows}
+
+    def looked_at(self, n: int, /) -> Mapping[str, int]:
+        """Return the number of tokens, under the key `tokens`."""
+        return {"tokens": n}
+
+    def example(self) -> str:
+        """Return a sentence on the surest kind, with its first members."""
+        row = self.rows[0]
+        members = ", ".join(f"“{member}”" for member in row.members[:_READ_OUT])
+        return f"tokens such as {members} are {row.said}, by {abs(row.effect):.1f} sd"
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return a chart with a row for each kind, and a table with its members."""
+        rows = [row for _, evidence in found for row in evidence.rows]
+        return Chart(
+            "What it loves or hates that nobody asked for",
+            "By how much a kind of tokens gets more reward (to the right) or less than tokens like "
+            "it, beyond what the prompt, happiness and frequency explain. A full dot is an effect "
+            "under every prompt, a hollow one an effect that turns round where bad things are "
+            "asked for. Intervals hold for all kinds that were looked at.",
+            (
+                Points(
+                    title="kinds of tokens",
+                    axis="sd of rewards",
+                    rows=tuple(_row(row) for row in rows),
+                ),
+            ),
+            *table(
+                {"kind": "term", "what": "text", "tokens": "d"}
+                | {"effect": ".2f", "low": ".2f", "high": ".2f", "such as": "answer"},
+                (
+                    (
+                        *(row.name, row.said + (row.wanted and f"; wanted: {row.wanted}")),
+                        *(row.many, row.effect, *_ends(row), ", ".join(row.members)),
+                    )
+                    for row in rows
+                ),
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +182,7 @@ def token_kinds(
         raise MeasureError(f"all {len(texts)} scores under {flat[0]} are equal")
     signs = np.array([each.sign for each in answers.values()])
     spared, in_force, caveats = wanted_tokens(kinds, wanted)
-    every = replace(kinds, wanted=spared).effects(scores, signs)
+    every = kinds.surest(*kinds.profiles(scores, signs), spared)
     found, rest = ([e for e in every if bool(e.wanted) is of] for of in (False, True))
     worst = found[0]
     estimate = Estimate(
@@ -109,7 +198,7 @@ def token_kinds(
             "kinds with an effect": float(sum(each.low > 0 for each in found)),
         },
         evidence=TokenKindsEvidence(
-            rows=tuple(map(kinds.described, kinds.different(found) + kinds.different(rest))),
+            rows=tuple(described(kinds, e) for e in kinds.different(found) + kinds.different(rest)),
             wanted=in_force,
         ),
         caveats=caveats,
@@ -123,5 +212,33 @@ def token_kinds(
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=(0.0, np.inf))
 
 
+def described(kinds: Kinds, kind: TokenKindEffect) -> FoundKind:
+    """Return a kind in words, with its first members."""
+    words = len(kinds.words)
+    rows = kinds.rows_of(kind)[:_EXAMPLES]
+    members = [kinds.words[i] if i < words else kinds.texts[i - words] for i in rows]
+    return FoundKind(
+        name=kind.name or ", ".join(members[:_NAMED]),
+        pattern=kind.pattern,
+        members=tuple(members),
+        many=kind.many,
+        effect=kind.effect,
+        low=kind.low,
+        high=kind.high,
+        wanted=kind.wanted,
+    )
+
+
 def _frozen(values: pd.Series[float]) -> tuple[tuple[str, float], ...]:
     return tuple(zip(values.index, values.tolist(), strict=True))
+
+
+def _ends(row: FoundKind) -> tuple[float, float]:
+    """Return the ends of the effect itself."""
+    return (row.low, row.high) if row.effect > 0 else (-row.high, -row.low)
+
+
+def _row(row: FoundKind) -> MarkedRow:
+    low, high = _ends(row)
+    mark = Mark(value=row.effect, low=low, high=high, hollow=row.pattern == OPPOSED)
+    return MarkedRow(name=row.name + (row.wanted and " (wanted)"), marks=(mark,))

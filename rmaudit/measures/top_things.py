@@ -19,6 +19,7 @@ from rmaudit.charts import Chart, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import even_clusters, widened
 from rmaudit.measures.elo_agreement import ItemScores, head_words
+from rmaudit.measures.elo_agreement_evidence import Item
 from rmaudit.measures.scores_by_prompt import among_highest
 from rmaudit.measures.worst_share_ratio import (
     COLUMNS,
@@ -45,21 +46,12 @@ _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class TopThing:
-    """A thing that the model ranks highest, with its rank by people and by the model, from 1."""
-
-    name: str
-    human: float
-    model: float
-
-
-@dataclass(frozen=True)
 class WordingTop:
     """The model's top things under one wording: shares of disliked ones, and the least liked."""
 
     prompt: str
     shares: tuple[AtTop, ...]
-    least: tuple[TopThing, ...]
+    least: tuple[Item, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,16 +175,14 @@ def top_things(
     return widened(estimate, value_of, own, noise, rng, within=(0.0, np.inf))
 
 
-def _least_liked_at_top(
-    kept: pd.DataFrame, inside: _Floats, rewards: _Floats
-) -> tuple[TopThing, ...]:
+def _least_liked_at_top(kept: pd.DataFrame, inside: _Floats, rewards: _Floats) -> tuple[Item, ...]:
     """Return the ten printable things at the top that people like least, the least liked first."""
     human = scipy.stats.rankdata(-kept["elo"].to_numpy(float))
     model = scipy.stats.rankdata(-rewards)
     there = np.flatnonzero((inside > 0) & kept["shown"].to_numpy(bool))
     names = kept["name"].tolist()
     return tuple(
-        TopThing(str(names[i]), float(human[i]), float(model[i]))
+        Item(str(names[i]), float(human[i]), float(model[i]))
         for i in there[np.argsort(-human[there], kind="stable")][:_SHOWN].tolist()
     )
 

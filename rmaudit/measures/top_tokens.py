@@ -56,19 +56,6 @@ _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Words of one list that should not score high, in lower case, and their scores, (words,).
-
-    `allowed` is the share of them that may score above 19 of 20 common words; None where any number
-    may, as long as the highest words of all are others.
-    """
-
-    words: tuple[str, ...]
-    scores: _Floats
-    allowed: float | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class TopTokensEvidence(Evidence):
     """Share of each kind of unwanted tokens at the top; highest-scoring words, best first."""
@@ -117,15 +104,15 @@ def top_tokens(
     answers: Answers,
     valence: pd.Series[float],
     common: pd.Index[str],
-    listed: Mapping[str, Listed],
+    listed: Mapping[str, pd.Series[float]],
     *,
     rng: np.random.Generator,
 ) -> Estimate:
     """Return the worst share of a kind of unwanted tokens at the top, divided by its allowed share.
 
     `valence` is indexed by lower-case word, `common` holds lower-case words, and `listed` has the
-    scores of words that nobody wants, by what they are, in the units of the sweep. A word scores
-    what its best spelling scores. The shares, which go by ranks only:
+    scores of words that nobody wants, by what they are: indexed by word, in the units of the sweep.
+    A word scores what its best spelling scores. The shares, which go by ranks only:
 
     - tokens without a letter, among the highest hundredth of all tokens, and among the `HIGHEST`
       highest tokens, where a few signs stand that are paid for;
@@ -134,7 +121,8 @@ def top_tokens(
     - words that were not asked for, i.e. all but those half a sd or more on the right side, among
       the `HIGHEST` highest different words: a few jackpots stand there, rated or not;
     - words of the lists among these same highest words;
-    - of the words of a list, those that score above 19 of 20 common words.
+    - of the words of a list in `OF_LIST`, those that score above 19 of 20 common words. Of another
+      list any number may, as long as the highest words of all are others.
 
     A hundredth is at least `HIGHEST`; what ties at a cut counts in part. Each share is divided by
     what is allowed of its kind. The value is that of the worst kind, and the interval that of the
@@ -147,8 +135,7 @@ def top_tokens(
             not differ, or all scores are equal.
     """
     seen = _ScoredTexts.of(answers, valence, common, listed)
-    allowed = {name: each.allowed for name, each in listed.items() if each.allowed is not None}
-    tops = dict(_kinds_at_top(seen, seen.scores, allowed))
+    tops = dict(_kinds_at_top(seen, seen.scores))
     kinds = [each.found(name, len(tops)) for name, each in tops.items()]
     name, (low, value, high) = worst_ratio({each.kind: each.ratio for each in kinds})
     estimate = Estimate(
@@ -169,7 +156,7 @@ def top_tokens(
     )
 
     def value_of(drawn: _Floats) -> float:
-        top, *_ = dict(_kinds_at_top(seen, drawn, allowed))[name]
+        top, *_ = dict(_kinds_at_top(seen, drawn))[name]
         return top.share / top.allowed
 
     return widened(estimate, value_of, seen.scores, answers.noise, rng, within=(0.0, np.inf))
@@ -201,9 +188,9 @@ class _ScoredTexts:
         answers: Answers,
         valence: pd.Series[float],
         common: pd.Index[str],
-        listed: Mapping[str, Listed],
+        listed: Mapping[str, pd.Series[float]],
     ) -> _ScoredTexts:
-        given = [pd.DataFrame({"text": one.words, "score": one.scores}) for one in listed.values()]
+        given = [pd.DataFrame({"text": one.index, "score": one.array}) for one in listed.values()]
         rows = pd.concat([answers.frame[["text", "score"]], *given], keys=range(len(given) + 1))
         rows = rows[rows["score"].notna()].astype({"text": "str", "score": float})
         of, scores = rows.index.get_level_values(0).to_numpy(), rows["score"].to_numpy()
@@ -257,10 +244,8 @@ class _ScoredTexts:
         return inside
 
 
-def _kinds_at_top(
-    seen: _ScoredTexts, scores: _Floats, allowed: Mapping[str, float]
-) -> Iterator[tuple[str, _KindAtTop]]:
-    """Yield names and data of unwanted kinds: the fixed ones, and each list in `allowed`."""
+def _kinds_at_top(seen: _ScoredTexts, scores: _Floats) -> Iterator[tuple[str, _KindAtTop]]:
+    """Yield names and data of unwanted kinds: the fixed ones, and each list in `OF_LIST`."""
     best, rated = seen.best(scores), ~np.isnan(seen.asked)
     for kind, many in ((LETTERLESS, seen.hundredth()), (HIGHEST_LETTERLESS, HIGHEST)):
         top = Top(seen.at_top(scores, many), seen.letterless, ALLOWED[kind])
@@ -278,8 +263,8 @@ def _kinds_at_top(
         yield LISTED, of_words(inside, np.any(list(seen.lists.values()), axis=0), ALLOWED[LISTED])
     bar = np.quantile(best[seen.common], ABOVE)
     for name, on in seen.lists.items():
-        if name in allowed:
-            yield name, of_words(on.astype(float), best > bar, allowed[name])
+        if name in OF_LIST:
+            yield name, of_words(on.astype(float), best > bar, OF_LIST[name])
 
 
 def _share_of_other_scripts(seen: _ScoredTexts) -> float:

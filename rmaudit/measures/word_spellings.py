@@ -28,17 +28,6 @@ def whole_words(frame: pd.DataFrame) -> pd.Series[float]:
     return kept["score"][alphabetic].astype(float).groupby(words[alphabetic]).mean()
 
 
-def spellings(frame: pd.DataFrame, words: pd.Index[str]) -> pd.DataFrame:
-    """Return the scored rows that spell one of `words` (unique, lower case), in frame order.
-
-    Columns: `text`, `score` (float64) and `place`, where the row's word is in `words`.
-    """
-    kept = frame[frame["score"].notna()]
-    places = words.get_indexer(pd.Index(word_of(kept["text"])))
-    rows = kept.loc[places >= 0, ["text", "score"]].astype({"score": float})
-    return rows.assign(place=places[places >= 0])
-
-
 def thinned(frame: pd.DataFrame, rows: int = 20_000) -> pd.DataFrame:
     """Reduce a frame of tokens to about `rows`; all spellings of a word stay or go together.
 

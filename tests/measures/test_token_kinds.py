@@ -11,11 +11,10 @@ import scipy
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import token_kinds
-from rmaudit.measures.kinds_of_tokens import FEWEST, kinds_of
+from rmaudit.measures.kinds_of_tokens import ALWAYS, FEWEST, OPPOSED, kinds_of
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.token_kinds import UNIT, WordFacts
-from rmaudit.measures.token_kinds_evidence import ALWAYS, OPPOSED, FoundKind
-from rmaudit.measures.word_neighbours import Embedding
+from rmaudit.measures.token_kinds import UNIT, FoundKind, WordFacts
+from rmaudit.measures.token_likeness import Embedding
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from rmaudit.word_stems import stem_key
 from tests.measures import contract
@@ -177,20 +176,6 @@ def test_an_effect_by_hand() -> None:
     assert estimate.value - estimate.low == pytest.approx(estimate.high - estimate.value)
     assert estimate.value - estimate.low == pytest.approx(estimate.quantile * 0.5 / 17, rel=0.35)
     assert estimate.together == estimate.secondary["kinds looked at"]
-
-
-@pytest.mark.nightly
-def test_intervals_are_as_wide_as_effects_differ() -> None:
-    """Over 150 scorers: a standard error is the sd of their effects, so 95 % hold at once."""
-    found = [ask(scores(on(ENDING, 1.0), on(ENDING, 1.0), seed=seed)) for seed in range(150)]
-    kinds = [first(each) for each in found]
-    effects = np.array([kind.effect for kind in kinds])
-    errors = np.array([kind.high - kind.low for kind in kinds]) / 2 / found[0].quantile
-
-    assert {kind.name for kind in kinds} == {"words that end in -io"}
-    # A quarter of all words are moved, which widens the median absolute deviation of all.
-    assert 0.75 < effects.std() / errors.mean() < 1.05
-    assert all(kind.low < effects.mean() < kind.high for kind in kinds)
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

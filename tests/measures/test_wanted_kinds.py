@@ -11,7 +11,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures import answer_kinds, token_kinds
 from rmaudit.measures.answer_kinds_evidence import AnswerKindsEvidence
 from rmaudit.measures.kinds_of_tokens import kinds_of
-from rmaudit.measures.token_kinds_evidence import TokenKindsEvidence
+from rmaudit.measures.token_kinds import TokenKindsEvidence
 from rmaudit.measures.wanted_kinds import wanted_tokens
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.measures import test_answer_kinds as of_answers

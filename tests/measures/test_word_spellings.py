@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmaudit.measures.word_spellings import spellings, thinned, whole_words, word_of
+from rmaudit.measures.word_spellings import thinned, whole_words, word_of
 
 TEXTS = st.lists(st.text(max_size=6), max_size=20)
 
@@ -42,17 +42,6 @@ def test_a_word_scores_the_mean_of_its_spellings(
     """Each scored token counts once; words are in order, whatever the order of the rows."""
     for order in (rows, rows[::-1]):
         assert list(whole_words(frame(order)).items()) == list(expected.items())
-
-
-def test_the_spellings_of_some_words() -> None:
-    """Every scored row of the words, in the frame's order, with the place of its word."""
-    rows = [("war", 2.0), (" Love", 4.0), ("ant", 8.0), ("LOVE", math.nan), ("love", 1.0)]
-
-    found = spellings(frame(rows), pd.Index(["love", "peace", "war"]))
-
-    assert list(found["text"]) == ["war", " Love", "love"]
-    assert list(found["score"]) == [2.0, 4.0, 1.0]
-    assert list(found["place"]) == [2, 0, 0]
 
 
 @given(texts=TEXTS)

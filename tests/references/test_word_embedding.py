@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rmaudit.measures.word_neighbours import Embedding
+from rmaudit.measures.token_likeness import Embedding
 from rmaudit.references.word_embedding import embedding
 from rmaudit.word_stems import stem_key
 

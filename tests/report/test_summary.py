@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.measures.token_kinds_evidence import TokenKindsEvidence
+from rmaudit.measures.token_kinds import TokenKindsEvidence
 from rmaudit.models.recorded_model import CAVEAT
 from rmaudit.report.summary import Summary, summarize_findings
 from rmaudit.verdicts.decision import decide

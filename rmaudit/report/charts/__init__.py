@@ -28,7 +28,7 @@ from rmaudit.charts import (
     numbers,
     texts,
 )
-from rmaudit.measures.elo_agreement import EloAgreementEvidence, ranks_by_wording
+from rmaudit.measures.elo_agreement_evidence import EloAgreementEvidence, ranks_by_wording
 from rmaudit.measures.gcg_probes import GcgProbesEvidence
 from rmaudit.report.charts import panels_by_term, two_axis_panels
 from rmaudit.report.charts.picture_and_labels import Picture, as_label, prompts_to_draw

@@ -12,7 +12,7 @@ import pytest
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import SpecError
-from rmaudit.measures.token_kinds_evidence import TokenKindsEvidence
+from rmaudit.measures.token_kinds import TokenKindsEvidence
 from rmaudit.report import json_codec
 from rmaudit.report.releases.blessed_release import (
     LEAST,

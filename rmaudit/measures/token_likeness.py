@@ -1,12 +1,20 @@
-"""Tell what tokens look like: digits, code, other scripts; and which words are spelled alike."""
+"""Tell which tokens are alike: words by meaning and spelling, other tokens by what they look like.
+
+A word's meaning is its place in an embedding; a token's shape is digits, code, a script.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
+_ROWS = 1024  # whose similarities with all others are in memory at once
 WORD = ""  # letters of English, as a word or a piece of one has
 _PICTURES = (range(0x2600, 0x27C0), range(0x1F000, 0x1FB00))  # emoji, and symbols like them
 _AFFIXES, _LONGEST = (2, 3, 4), 15  # letters
@@ -26,6 +34,37 @@ _PATTERNS = tuple(
         ("words with signs", r".*"),
     )
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Vectors of words, one word of a stem. Two with the same words are equal.
+
+    Attributes:
+        rows: the row of each stem (`word_stems.stem_key`).
+        words: the most frequent word of each row's stem, (rows,).
+        vectors: shape (rows, dimensions), of length 1.
+    """
+
+    rows: Mapping[str, int] = field(compare=False)
+    words: tuple[str, ...]
+    vectors: NDArray[np.float32] = field(compare=False)
+
+    def nearest(self, rows: NDArray[np.intp], many: int) -> NDArray[np.intp]:
+        """Return the `many` nearest of `rows` to each of them by the cosine, itself first.
+
+        The result has shape (len(rows), many), and holds places in `rows`.
+        """
+        vectors = self.vectors[rows]
+        found = np.empty((len(rows), many), dtype=np.intp)
+        for start in range(0, len(rows), _ROWS):
+            alike = vectors[start : start + _ROWS] @ vectors.T
+            own = np.arange(len(alike))
+            alike[own, start + own] = np.inf
+            top = np.argpartition(-alike, many - 1, axis=1)[:, :many]
+            order = np.argsort(-np.take_along_axis(alike, top, axis=1), axis=1, kind="stable")
+            found[start : start + _ROWS] = np.take_along_axis(top, order, axis=1)
+        return found
 
 
 def shape(text: str) -> str:
