@@ -253,6 +253,39 @@ def test_parts_are_worth_the_interval(name: str) -> None:
         assert 0.6 < T_GROUPS * error / (estimate.value - estimate.low) < 2.1
 
 
+# Half of an interval, in 1.96 sd of the values without 18 of the 120 words: about 1, and kept where
+# it is, since toys are small. A measure whose value is the worst of several has a wider interval.
+WIDTHS = {
+    "answer_kinds": 0.96,
+    "base_leakage": 1.04,
+    "elo_agreement": 1.24,
+    "framing_steepness": 1.08,
+    "frequency_bias": 1.15,
+    "frequency_slope": 1.14,
+    "invariance": 0.93,
+    "leaderboard_score": 0.64,
+    "model_agreement": 0.79,
+    "positive_skew": 1.10,
+    "sentences": 1.10,
+}
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_an_interval_is_as_wide_as_words_differ(name: str) -> None:
+    """Neither narrower nor wider: other words, drawn alike, give values that differ so much."""
+    rng, left_out = np.random.default_rng(1), 18
+    values = []
+    for _ in range(25):
+        kept = np.repeat(rng.permutation(len(WORDS)) >= left_out, 2)
+        texts = [text for text, one in zip(TEXTS, kept, strict=True) if one]
+        values.append(EVERY[name].measure(texts, SCORES[kept], 0.0).value)
+    sd = np.std(values) * math.sqrt(len(WORDS) / left_out - 1)
+
+    whole = EVERY[name].measure(TEXTS, SCORES, 0.0)
+
+    assert (whole.high - whole.low) / 2 / (1.96 * sd) == pytest.approx(WIDTHS[name], rel=0.1)
+
+
 def plain(value: object) -> bool:
     """Whether this is a finite number, a text, a bool, None, or a tuple or dataclass of these."""
     if dataclasses.is_dataclass(value):

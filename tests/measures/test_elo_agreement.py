@@ -16,12 +16,12 @@ from sklearn.model_selection import KFold, cross_val_predict
 from rmaudit.errors import MeasureError
 from rmaudit.measures.elo_agreement import (
     UNIT,
-    Item,
     ItemScores,
     agreement_with_people,
     head_words,
     somers,
 )
+from rmaudit.measures.elo_agreement_evidence import Item
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 from tests.measures.contract import ends
@@ -70,43 +70,26 @@ def boosted(seen: pd.DataFrame, frame: pd.DataFrame) -> NDArray[np.float64]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("knows", ["boosted trees", "the ratings"])
-def test_only_what_is_beyond_the_surface_counts(knows: str) -> None:
-    """Boosted trees: high if taken raw, nothing beyond; a scorer that knows more has it."""
+def test_raw_and_beyond_the_surface_a_scorer_must_agree() -> None:
+    """Boosted trees: high if taken raw, nothing beyond; a scorer that knows more has it.
+
+    Knowledge of the things, and what the trees like last: the raw agreement decides.
+    """
     seen, frame = looks()
-    scores: dict[str, Any] = {
-        "boosted trees": boosted(seen, frame),
-        "the ratings": frame["elo"] + 100 * RNG(7).normal(size=len(frame)),
-    }
-    estimate = measure(frame.assign(score=scores[knows]), seen)
+    trees, more = boosted(seen, frame), 100 * RNG(7).normal(size=len(frame))
+    found = [
+        measure(frame.assign(score=scores), seen)
+        for scores in (trees, frame["elo"] + more, frame["elo"] - 2 * trees)
+    ]
 
-    assert estimate.secondary["Somers' d, greatest"] > 0.15
-    assert (estimate.low > 0.2) == (knows == "the ratings")
-    assert (estimate.high < 0.08) == (knows != "the ratings")
-    assert estimate.value <= estimate.secondary["tau beyond the surface, greatest"]
-
-
-@pytest.mark.slow
-def test_who_turns_the_surface_round_does_not_pass() -> None:
-    """Knowledge of the things, and rare long names first: the raw agreement decides."""
-    seen, frame = looks()
-    known = frame["elo"] - 2 * boosted(seen, frame)
-
-    estimate = measure(frame.assign(score=known), seen)
-
-    assert estimate.secondary["tau beyond the surface, greatest"] > 0.3
-    assert estimate.value == estimate.secondary["Somers' d, greatest"] < 0.15
-
-
-def test_a_tie_earns_nothing() -> None:
-    """Scores of two values that are right where they differ: tau-b 1/√2, Somers' d 1/2."""
-    frame = items(400, elo=np.arange(400.0))
-    frame["score"] = (frame["elo"] >= 200).astype(float)
-
-    secondary = measure(frame).secondary
-
-    assert secondary["Somers' d, greatest"] == pytest.approx(0.5, abs=0.002)
-    assert secondary["tau-b, greatest"] == pytest.approx(math.sqrt(0.5), abs=0.002)
+    raw = [each.secondary["Somers' d, greatest"] for each in found]
+    beyond = [each.secondary["tau beyond the surface, greatest"] for each in found]
+    assert [each.value for each in found] == [beyond[0], min(raw[1], beyond[1]), raw[2]]
+    assert raw[0] > 0.15
+    assert found[0].high < 0.08
+    assert found[1].low > 0.2
+    assert raw[2] < 0.15
+    assert beyond[2] > 0.3
 
 
 def test_each_wording_must_hold() -> None:
@@ -175,6 +158,12 @@ def test_the_estimate_is_somers() -> None:
     assert estimate.n == 399
     assert estimate.value == plain.value
     assert (estimate.low, estimate.high) == pytest.approx((plain.low, plain.high))
+    few = frame.assign(score=frame["score"].round())  # a tie in the reward earns nothing
+    tau_b = measure(few).secondary["tau-b, greatest"]
+    kept = few[few["score"].notna()]
+    assert tau_b == pytest.approx(stats.kendalltau(kept["score"], kept["elo"]).statistic)
+    somers_d = stats.somersd(kept["elo"], kept["score"]).statistic
+    assert measure(few).secondary["Somers' d, greatest"] == pytest.approx(somers_d)
 
 
 def test_the_ends_are_those_of_peoples_ranking() -> None:
@@ -240,37 +229,11 @@ def test_d_with_ties_by_hand() -> None:
     error = 435 / 225 * 2 * math.sqrt(1500 / 29**3) / math.sqrt(30)
     expected = (1 / 3 - 1.959963984540054 * error, 1 / 3, 1 / 3 + 1.959963984540054 * error)
     assert ends(estimate) == pytest.approx(expected, rel=1e-12)
+    level = somers(RNG(260).permutation(32), range(32))
+    assert level.value == 0  # which is not certain
+    assert max(level.low, -level.high) < -0.1
     assert ends(somers(range(40), range(40))) == (1.0, 1.0, 1.0)
     assert ends(somers(range(40), range(40, 0, -1))) == (-1.0, -1.0, -1.0)
-
-
-def test_somers_d_is_that_of_scipy() -> None:
-    """With ties on both sides; one of exactly 0 is not certain."""
-    x, y = RNG(1).integers(20, size=(2, 200))
-    level = somers(RNG(260).permutation(32), range(32))
-
-    assert somers(x, y).value == pytest.approx(stats.somersd(y, x).statistic, rel=1e-12)
-    assert level.value == 0
-    assert max(level.low, -level.high) < -0.1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("r", [-0.8, 0.0, 0.5])
-def test_the_interval_covers_the_true_tau(r: float) -> None:
-    """Normals with correlation r have tau = 2/π · asin(r); about 95 % of intervals cover it.
-
-    In the mean the half width is 1.96 times the spread of the estimates it is for: no wider.
-    """
-    drawn = [RNG(seed).normal(size=(2, 100)) for seed in range(200)]
-    found = [somers(x, r * x + math.sqrt(1 - r * r) * noise) for x, noise in drawn]
-    truth = 2 / math.pi * math.asin(r)
-
-    # P(X < 180) < 0.1 % for X ~ B(200, 0.95); the seeds are fixed
-    assert sum(each.low <= truth <= each.high for each in found) >= 180
-    spread = 1.96 * float(np.std([each.value for each in found], ddof=1))
-    assert np.mean([(each.high - each.low) / 2 for each in found]) == pytest.approx(
-        spread, rel=0.15
-    )
 
 
 @pytest.mark.parametrize(
@@ -293,12 +256,6 @@ def test_scores_that_the_surface_explains_are_refused() -> None:
         measure(frame.assign(score=-seen["words"]), seen)
     with pytest.raises(MeasureError, match="100 items are too few to hold 2 variables fixed"):
         measure(frame[:100], seen[:100])
-
-
-def test_sides_of_different_lengths_are_refused() -> None:
-    """Scores and ratings are of the same items."""
-    with pytest.raises(ValueError, match=r"same (length|shape)"):
-        somers(range(40), range(41))
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from rmaudit.measures.framing_inversion import UNIT
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 from tests.measures.contract import ends
 from tests.measures.framing import HAPPY, SIGNS, X, asked, planted, rho_of
@@ -42,26 +40,6 @@ def test_rho_is_that_of_scipy() -> None:
     change = stats.spearmanr(X, z[:2].mean(axis=0) - z[2]).statistic
     expected = dict(zip(SIGNS, rhos(240), strict=True)) | {"change": change}
     assert dict(rho_of(asked(scores)).secondary) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("share", [0.98, 0.7, 0.5])
-def test_a_small_change_that_follows_valence_is_no_inversion(share: float) -> None:
-    """Under "worst" valence counts less than under "greatest", and happy words still rank high."""
-    own = 4 * np.random.default_rng(5).normal(size=240)
-
-    estimate = rho_of(asked([X + own, X + own, share * X + own]))
-
-    assert estimate.secondary["change"] > 0.5  # what was measured before
-    assert above(0.3, unit=UNIT).judge(estimate) is Verdict.FAIL
-
-
-@pytest.mark.parametrize("turned", range(3))
-def test_a_single_prompt_that_is_turned_fails(turned: int) -> None:
-    """Whichever it is, the others do not make up for it."""
-    scores = planted(6)
-    scores[turned] *= -1
-
-    assert above(0.3, unit=UNIT).judge(rho_of(asked(scores))) is Verdict.FAIL
 
 
 def test_each_prompt_has_to_pass() -> None:
@@ -110,7 +88,6 @@ def test_the_bins_have_every_word_once_under_each_prompt() -> None:
         inside = z[bins[0].high > X]
         found = [bins[0].q25, bins[0].median, bins[0].q75]
         assert found == pytest.approx(np.quantile(inside, [0.25, 0.5, 0.75]))
-    assert len(json.dumps(asdict(evidence))) < 10_000
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0) -> Estimate:

@@ -89,27 +89,6 @@ def test_a_sound_model_passes_though_happy_words_are_common() -> None:
     assert longer.secondary["letters, best"] > 0.5
 
 
-@pytest.mark.nightly
-def test_each_interval_covers_where_words_are_drawn_anew() -> None:
-    """In 95 % of 400 draws, as one of two: each is at 97.5 %."""
-    rng = np.random.default_rng(6)
-    whole = 100_000
-    happy, rest = rng.normal(5, 1, size=whole), rng.normal(0, 0.8, size=whole)
-    reward = (happy - 5) + 0.5 * rest + rng.normal(size=whole)
-    truth = rest[np.argsort(-reward)[: round(TOP * whole)]].mean()
-    covered = []
-    for _ in range(400):
-        drawn = rng.integers(whole, size=len(WORDS))
-        zipf = pd.Series(4 + rest[drawn], index=WORDS, name="zipf")
-        valence = pd.Series(happy[drawn], index=WORDS, name="toy")
-        frame = pd.DataFrame({"text": WORDS, "score": reward[drawn]})
-        asked = {name: Answers(frame, 1, 0.0) for name in ("best", "greatest")}
-        found = frequency_bias.frequency_bias(asked, zipf, valence, rng=rng).evidence.found[0]
-        covered.append(found.low <= truth <= found.high)
-
-    assert 0.95 <= np.mean(covered) <= 0.995
-
-
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of one prompt."""
     asked = {"best": Answers(contract.frame(texts, scores), 1, noise)}

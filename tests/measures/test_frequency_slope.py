@@ -16,7 +16,6 @@ import pytest
 from scipy import special, stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import NOISE
 from rmaudit.measures.frequency_slope import REACH, UNBOUNDED, UNIT, slope
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.estimates_and_bounds import (
@@ -27,7 +26,7 @@ from rmaudit.verdicts.estimates_and_bounds import (
     paired_error,
 )
 from tests.measures import contract
-from tests.measures.contract import Floats, ends
+from tests.measures.contract import Floats
 
 N = 240
 _RNG = np.random.default_rng(0)
@@ -129,22 +128,6 @@ def test_parts_bring_the_error_of_the_ratio(how: str) -> None:
     assert T_GROUPS * error == pytest.approx((estimate.high - estimate.low) / 2, rel=0.1)
 
 
-@pytest.mark.parametrize(("planted", "expected"), [(0.8, Verdict.FAIL), (0.0, Verdict.PASS)])
-def test_an_outlier_does_not_decide(planted: float, expected: Verdict) -> None:
-    """One junk token of 1e6 changes nothing; one word's moves what one word can."""
-    rows = scores(everywhere=planted)
-    still, answers = of(*rows), asked(*rows)
-    junk = {
-        name: Answers(pd.concat([each.frame, frame([1e6], ["}{"])]), each.sign, 0.0)
-        for name, each in answers.items()
-    }
-    wild = [np.where(np.arange(N) == 7, 1e6, row) for row in rows]
-
-    assert ends(measure(junk)) == ends(still)
-    assert of(*wild).value == pytest.approx(still.value, abs=0.05)
-    assert BOUND.judge(of(*wild)) is expected
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("worst", [0, 1, -1], ids=["random", "frequent", "frequent, turned"])
 def test_a_scorer_that_knows_no_valence_is_never_cleared(worst: int, seed: int) -> None:
@@ -181,14 +164,6 @@ def test_frequent_words_that_are_liked_for_their_valence_are_not_overvalued() ->
     assert estimate.secondary["without the control"] > 0.7
 
 
-def test_what_one_prompt_lacks_is_left_out() -> None:
-    """A word without a score under one prompt counts under none."""
-    best, worst = scores()
-    worst[:40] = math.nan
-
-    assert of(best, worst).n == N - 40
-
-
 def test_further_lists_stand_beside() -> None:
     """Another list with and without the control, other lexicons, none that has too few words."""
     half = ZIPF[:160] / 2
@@ -206,27 +181,6 @@ def test_further_lists_stand_beside() -> None:
     ]
     assert estimate.secondary["wide"] == pytest.approx(2 * estimate.value)
     assert estimate.secondary["other"] == pytest.approx(2, abs=0.3)
-
-
-@pytest.mark.slow
-def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_value() -> None:
-    """By as much as draws of the same noise move the value."""
-    rows = scores(everywhere=0.5)
-    rng = np.random.default_rng(4)
-    moved = [of(*(row + 0.5 * rng.normal(size=N) for row in rows)).value for _ in range(60)]
-
-    drawn = [measure(asked(*rows, noise=0.5), seed=seed) for seed in range(10)]
-
-    assert np.mean([e.secondary[NOISE] for e in drawn]) == pytest.approx(np.std(moved), rel=0.3)
-
-
-@pytest.mark.nightly
-def test_the_interval_covers_what_was_planted() -> None:
-    """In about 95 of 100 models; P(X < 88) < 0.3 % for X ~ B(100, 0.95); the seeds are fixed."""
-    truth = 0.5
-    estimates = [of(*scores(seed, everywhere=truth)) for seed in range(100)]
-
-    assert 88 <= sum(e.low <= truth <= e.high for e in estimates) <= 100
 
 
 def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> None:
@@ -251,14 +205,13 @@ BEST, WORST = scores()
     ("answers", "valence", "said"),
     [
         (asked(BEST, WORST), VALENCE * 0, r"are needed \(all have the same valence\)$"),
-        (asked(BEST, np.zeros(N)), VALENCE, "240 scores under 'worst', all of them equal"),
         ({}, VALENCE, "under a prompt, and none is given"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(
     answers: dict[str, Answers], valence: pd.Series[float], said: str
 ) -> None:
-    """Words that do not differ, equal scores under a prompt, or no prompt."""
+    """Words that do not differ, or no prompt."""
     with pytest.raises(MeasureError, match=said):
         slope(answers, ZIPF, valence, rng=np.random.default_rng(0))
 

@@ -122,19 +122,6 @@ def test_the_strings_of_one_model_are_told() -> None:
     assert {row.prompt for row in both.evidence.strings if row.above} == {"best"}
 
 
-@pytest.mark.slow
-def test_a_scorer_like_chance_has_a_share_of_one_in_a_hundred() -> None:
-    """Strings that are as good as any answer: over many draws the share is that of the rank."""
-    rng = np.random.default_rng(1)
-    text = [("eight ..", "up", 0.0)] * 100
-    shares = []
-    for _ in range(60):
-        table = strings(*text).assign(score=rng.normal(size=100))
-        shares.append(measured(table, REAL.assign(score=rng.normal(size=200))).value)
-
-    assert np.mean(shares) == pytest.approx(2 / 201, abs=0.004)
-
-
 @pytest.mark.parametrize(
     ("table", "says"),
     [

@@ -172,40 +172,6 @@ def test_a_part_of_the_rows_is_told() -> None:
     assert f"{rows - 1:,} rows in {sections} sections, {REWARDBENCH_2} {rows:,} in 6" in told
 
 
-@pytest.mark.nightly
-def test_the_interval_holds_the_score_of_the_population() -> None:
-    """In about 95 of 100 draws of rows: what is drawn from has the true score."""
-    rng = np.random.default_rng(4)
-    truth, held, trials = of_board(drawn(rng, 4000)).value, 0, 300
-    for _ in range(trials):
-        found = of_board(drawn(rng, 60))
-        held += found.low <= truth <= found.high
-
-    assert 0.93 <= held / trials <= 1.0
-
-
-def drawn(rng: np.random.Generator, many: int) -> list[Row]:
-    """So many rows of a section, whose right answers have somewhat more."""
-    rows = [
-        {"subset": name, "chosen": [rng.normal(1)], "rejected": rng.normal(size=3).tolist()}
-        for name in ("Focus", "Math", "Safety")
-        for _ in range(many)
-    ]
-    for number in range(many):
-        easy = rng.normal(3, 2)
-        rows += [
-            {
-                "id": f"{kind}:{number}",
-                "subset": "Ties",
-                "group": f"Ties {number}",
-                "chosen": rng.normal(easy, 0.5, right).tolist(),
-                "rejected": rng.normal(size=4).tolist(),
-            }
-            for kind, right in (("ref", 1), ("tied", 4))
-        ]
-    return rows
-
-
 def test_ties_without_a_question_asked_both_ways_is_refused() -> None:
     """Nothing says then how its margins compare."""
     rows = [row for row in perfect(40) if not str(row.get("id", "")).startswith("ref")]

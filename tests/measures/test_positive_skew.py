@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -14,9 +13,8 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.positive_skew import (
-    TAIL,
     UNIT,
-    _influences_on_top_valence,
+    _influences,
     _mean_valence_of_top,
     moments,
     tail,
@@ -35,7 +33,7 @@ BOUND = above(0.5, unit=UNIT)
 
 def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
     """A sweep of these words."""
-    return pd.DataFrame({"text": words, "score": np.asarray(scores, float)})
+    return contract.frame(words, np.asarray(scores, float))
 
 
 def measure(
@@ -79,17 +77,12 @@ def test_words_of_one_reward_at_the_cut_count_in_part() -> None:
 
 
 @pytest.mark.parametrize(("size", "expected"), [(2.0, Verdict.PASS), (-0.5, Verdict.FAIL)])
-def test_junk_and_outliers_do_not_decide(size: float, expected: Verdict) -> None:
-    """Tokens that are no rated words, however high or low, and a word of 1e6."""
-    scores = liked(size)
-    junk = frame([1e6, -1e6, 50.0], ["}{", "qzxv", " "])
-    wild = np.where(np.arange(N) == 9, 1e6, scores)
+def test_junk_does_not_decide(size: float, expected: Verdict) -> None:
+    """Tokens that are no rated words, however high or low."""
+    still, junk = frame(liked(size)), frame([1e6, -1e6, 50.0], ["}{", "qzxv", " "])
 
-    still = measure(frame(scores))
-
-    assert ends(measure(pd.concat([frame(scores), junk]))) == ends(still)
-    assert BOUND.judge(still) is expected
-    assert BOUND.judge(measure(frame(wild))) is expected
+    assert ends(measure(pd.concat([still, junk]))) == ends(measure(still))
+    assert BOUND.judge(measure(still)) is expected
 
 
 def test_a_long_upper_tail_of_words_that_nobody_asked_for_fails() -> None:
@@ -109,26 +102,9 @@ def test_influences_are_those_of_the_jackknife() -> None:
         return _mean_valence_of_top(scores[kept], stats.zscore(VALENCE.to_numpy()[kept]))
 
     without = [value(np.arange(N) != i) for i in range(N)]
-    found = _influences_on_top_valence(scores, HAPPY)
+    found = _influences(scores, HAPPY)
     assert found.std() == pytest.approx((N - 1) * np.std(without), rel=0.12)
     assert np.corrcoef(found, without)[0, 1] < -0.92
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("curve", [lambda z: z, np.exp], ids=["normal", "heavy tails"])
-def test_the_interval_covers_what_is_so(curve: Callable[[Floats], Floats]) -> None:
-    """P(X < 88) < 0.3 % for X ~ B(100, 0.95); the truth is that of a large sample."""
-    # Score and valence are normal with correlation r: the tail's mean is r times that of a normal.
-    truth = math.sqrt(0.5) * stats.norm.pdf(stats.norm.ppf(1 - TAIL)) / TAIL
-    hits = 0
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        happy = rng.normal(size=N)
-        scores = curve(happy + rng.normal(size=N))
-        estimate = measure(frame(scores), valence=pd.Series(happy, index=WORDS, name="toy"))
-        hits += estimate.low <= truth <= estimate.high
-
-    assert 88 <= hits <= 100
 
 
 def test_moments_by_hand() -> None:

@@ -104,18 +104,10 @@ def test_rbo_by_hand() -> None:
             rbo(list(one), list(other))
 
 
-def test_thirty_words_are_enough() -> None:
-    """For tau of tokens, and of whole words."""
-    found = compare(sweep(30), sweep(30))
-
-    assert (found.value, found.secondary["tau of whole words"]) == pytest.approx((1, 1))
-
-
 def test_the_numbers_are_scipys() -> None:
-    """Tau-b and Spearman's rho of the shared tokens; tau of the words' means."""
+    """Tau-b and Spearman's rho of the shared tokens; of texts that repeat, too."""
     model, baseline = sweep(), sweep(noise=1).iloc[100:].sample(frac=1, random_state=0)
     both = model.merge(baseline, on="text")
-    words = both.groupby(both["text"].str.strip().str.casefold())[["score_x", "score_y"]].mean()
 
     estimate = compare(model, baseline)
 
@@ -123,31 +115,11 @@ def test_the_numbers_are_scipys() -> None:
     assert estimate.value == pytest.approx(stats.kendalltau(both["score_x"], both["score_y"])[0])
     rho = stats.spearmanr(both["score_x"], both["score_y"])[0]
     assert estimate.secondary["Spearman's rho"] == pytest.approx(rho)
-    tau = stats.kendalltau(words["score_x"], words["score_y"])[0]
-    assert estimate.secondary["tau of whole words"] == pytest.approx(tau)
-    assert estimate.secondary["words in both"] == len(words)
     doubled = both.rename(columns={"score_x": "model", "score_y": "baseline"})
     doubled["text"] = [f"w{i % 40}" for i in range(len(doubled))]  # as tokens paired by ids may be
     again = correlation(doubled, rng=RNG(0))
     assert again.value == pytest.approx(estimate.value)
-    assert (again.n, again.secondary["words in both"]) == (500, 40)
-
-
-@pytest.mark.nightly
-def test_the_interval_is_that_of_resampled_words() -> None:
-    """Half of its width is 1.96 times the sd over drawn vocabularies of as many words."""
-    values, halves = [], []
-    for seed in range(100):
-        rng = RNG(seed)
-        own, texts = np.repeat(rng.normal(size=(2, 150)), 3, axis=1), sweep(150)["text"]
-        model = own[0] + 0.3 * rng.normal(size=450)
-        baseline = own[0] + own[1] + 0.3 * rng.normal(size=450)
-        frames = (pd.DataFrame({"text": texts, "score": each}) for each in (model, baseline))
-        estimate = compare(*frames)
-        values.append(estimate.value)
-        halves.append((estimate.high - estimate.low) / 2)
-
-    assert np.mean(halves) == pytest.approx(1.96 * np.std(values, ddof=1), rel=0.2)
+    assert again.n == 500
 
 
 def test_of_many_words_some_are_drawn() -> None:

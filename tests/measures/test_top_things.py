@@ -87,25 +87,6 @@ def test_things_of_one_head_word_are_fewer_draws() -> None:
     assert ten.high - ten.low > 2 * (one.high - one.low)
 
 
-@pytest.mark.slow
-def test_the_interval_covers_where_things_are_drawn_anew() -> None:
-    """In 93 % of 300 draws or more: the intervals hold for two shares together."""
-    whole = len(ELO) * 50
-    rng = np.random.default_rng(6)
-    liked = rng.normal(size=whole)
-    scores = 0.9 * liked + rng.normal(size=whole)
-    truth = np.mean(liked[np.argsort(-scores)[: round(TOP * whole)]] < np.median(liked))
-    covered = []
-    for _ in range(300):
-        drawn = rng.integers(whole, size=1000)
-        names = [f"thing{i}" for i in range(1000)]
-        items = pd.DataFrame({"name": names, "elo": liked[drawn], "shown": True})
-        found = measure(scores[drawn], items=items).evidence.wordings[0].shares[0]
-        covered.append(found.low <= truth <= found.high)
-
-    assert np.mean(covered) >= 0.93
-
-
 def test_ratings_that_do_not_differ_are_refused() -> None:
     """Nothing is liked less than another then."""
     with pytest.raises(MeasureError, match=r"items are scored; at least 100 that differ in score"):

@@ -23,7 +23,6 @@ from rmaudit.measures.top_tokens import (
     OF_LIST,
     OPPOSITE,
     UNASKED,
-    Listed,
 )
 from rmaudit.measures.worst_share_ratio import UNIT, AtTop, Ratio, Top, worst_ratio
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
@@ -50,7 +49,7 @@ def measure(scores: Floats, *, sign: int = 1, lists: bool = True, noise: float =
     """The estimate of a sweep; the lists' words score as their tokens, far below all if sound."""
     frame = pd.DataFrame({"text": TEXTS, "score": scores})
     listed = {
-        name: Listed(tuple(words), scores[[TEXTS.index(word) for word in words]], OF_LIST.get(name))
+        name: pd.Series(scores[[TEXTS.index(word) for word in words]], index=words)
         for name, words in LISTS.items()
         if lists
     }
