@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rmaudit import __version__, removed
+from rmaudit import __version__
 from rmaudit.cli import (
     best_worst_tokens,
     combine,
@@ -21,39 +21,56 @@ from rmaudit.cli import (
     run_search,
     why,
 )
-from rmaudit.cli.shared_options import USAGE, Commands, say
+from rmaudit.cli.printing import USAGE, Commands, say
 
-_PANELS = {  # the commands in the order of use, under their headings in the help
-    "Set up": ("demo", "init", "data", "models", "doctor"),
-    "Read the results": ("replay", "compare", "bless", "history"),
-    "Score and search": ("tokens", "combine", "plan", "sweep", "search"),
-    "Trace and repair": ("why", "mend"),
-    "Write audits": ("new-audit",),
+_PANELS = {  # the commands, each with an example, in the order of use under headings of the help
+    "Set up": [
+        (run_demo.demo, "demo --out demo"),
+        (init.init, "init . --model owner/name"),
+        (data_commands.app, "data"),
+        (list_models.app, "models"),
+        (run_doctor.doctor, "doctor ./my-model --dtype bfloat16"),
+    ],
+    "Read the results": [
+        (results_commands.replay, "replay results.json --policy models.yaml"),
+        (results_commands.compare, "compare v1/results.json v2/results.json --margin 0.05"),
+        (
+            results_commands.bless,
+            "bless reports/2026-11-21T10-50-00Z --of our-rm --by 'Ana Example'",
+        ),
+        (results_commands.history, "history reports --out history.html"),
+    ],
+    "Score and search": [
+        (best_worst_tokens.tokens, "tokens R-Smol-135M --prompt greatest --top 10"),
+        (combine.combine, "combine our-rm other-rm --policy ./sft"),
+        (plan_and_sweep.plan, "plan audits --model owner/name --missing"),
+        (plan_and_sweep.sweep, "sweep audits --model owner/name --part 3/16"),
+        (run_search.search, "search N-Lla-8B --prompt worst --direction down --length 3"),
+    ],
+    "Trace and repair": [
+        (why.why, "why ./our-rm --pairs ours.jsonl --gate identity_terms"),
+        (mend.mend, "mend ./our-rm --pairs ours.jsonl --gate dialect --to ./mended"),
+    ],
+    "Write audits": [(init.new_audit, "new-audit kind_words")],
 }
+_WHOLE = 1000  # letters: no first sentence is cut off
 
 
 class _Panels(Commands):
     """Typer group whose help lists commands under headings, each with its full first sentence."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (typer's own)
-        """Write the commands under their headings, and last those that have none."""
-        shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
-        placed = {name for names in _PANELS.values() for name in names}
-        rest = tuple(name for name in shown if name not in placed)
-        for panel, names in {**_PANELS, "More": rest}.items():
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002  (typer's own)
+        """Write the commands under their headings."""
+        for panel, commands in _PANELS.items():
+            names = [_name_in(example) for _, example in commands]
             texts = [self.commands[name].get_short_help_str(limit=_WHOLE) for name in names]
-            if names:
-                with formatter.section(panel):
-                    formatter.write_dl(list(zip(names, texts, strict=True)))
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401  (typer's own)
-        """Return the command that the first word names; of a removed one, say what to use."""
-        if args[0] in removed.COMMANDS and args[0] not in self.commands:
-            ctx.fail(removed.sentence(args[0], removed.COMMANDS))
-        return super().resolve_command(ctx, args)
+            with formatter.section(panel):
+                formatter.write_dl(list(zip(names, texts, strict=True)))
 
 
-_WHOLE = 1000  # letters: no first sentence is cut off
+def _name_in(example: str) -> str:
+    return example.partition(" ")[0]
+
 
 app = typer.Typer(
     cls=_Panels,
@@ -86,36 +103,8 @@ def _rmaudit(
         raise typer.Exit(USAGE)
 
 
-app.command(epilog="Example: rmaudit replay results.json --policy models.yaml")(
-    results_commands.replay
-)
-app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --margin 0.05")(
-    results_commands.compare
-)
-app.command(
-    epilog="Example: rmaudit bless reports/2026-11-21T10-50-00Z --of our-rm --by 'Ana Example'"
-)(results_commands.bless)
-app.command(epilog="Example: rmaudit history reports --out history.html")(results_commands.history)
-app.command(epilog="Example: rmaudit demo --out demo")(run_demo.demo)
-app.add_typer(data_commands.app, name="data")
-app.command(epilog="Example: rmaudit init . --model owner/name")(init.init)
-app.add_typer(list_models.app, name="models")
-app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(run_doctor.doctor)
-app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction down --length 3")(
-    run_search.search
-)
-app.command(epilog="Example: rmaudit tokens R-Smol-135M --prompt greatest --top 10")(
-    best_worst_tokens.tokens
-)
-app.command(epilog="Example: rmaudit why ./our-rm --pairs ours.jsonl --gate identity_terms")(
-    why.why
-)
-app.command(
-    epilog="Example: rmaudit mend ./our-rm --pairs ours.jsonl --gate dialect --to ./mended"
-)(mend.mend)
-app.command(epilog="Example: rmaudit combine our-rm other-rm --policy ./sft")(combine.combine)
-app.command(epilog="Example: rmaudit plan audits --model owner/name --missing")(plan_and_sweep.plan)
-app.command(epilog="Example: rmaudit sweep audits --model owner/name --part 3/16")(
-    plan_and_sweep.sweep
-)
-app.command("new-audit", epilog="Example: rmaudit new-audit kind_words")(init.new_audit)
+for _command, _example in (each for commands in _PANELS.values() for each in commands):
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name_in(_example))
+    else:
+        app.command(_name_in(_example), epilog=f"Example: rmaudit {_example}")(_command)

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.shared_options import (
-    AsJson,
-    Loading,
-    Named,
-    echo_json,
-    ending_if_unwritable,
-    ending_on_failure,
-    fail,
-    grouped,
-    models_meant,
-    prompt_from_option,
-    say,
-)
+from rmaudit.cli.printing import ending_if_unwritable, fail, show
+from rmaudit.cli.shared_options import AsJson, Loading, Named, Prompts, grouped, models_meant
 from rmaudit.config.model_registry import known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache, in_place_of
-from rmaudit.prompts import NAMES, PROMPTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,13 +28,7 @@ _WIDTH = 28  # columns of the terminal that a token may take
 def tokens(  # noqa: PLR0913  (keyword-only after the model)
     model: Named,
     *,
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"{NAMES}; or any text; may be repeated (default: {', '.join(PROMPTS)})",
-            show_default=False,
-        ),
-    ] = None,
+    prompt: Prompts = None,
     top: Annotated[int, typer.Option(min=1, help="how many tokens of either end")] = 10,
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="write the tokens to this file too, as CSV")
@@ -73,22 +56,16 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
     Slurs, swear words and sexual words on rmaudit's lists are masked; --json has every token as it
     is.
     """
-    with ending_on_failure():
-        from rmaudit.scores.sweep import sweep
+    from rmaudit.scores.sweep import sweep
 
-        asked = [prompt_from_option(name, loading.file) for name in prompt or PROMPTS]
-        opened = _open_model(model, loading, recorded=recorded)
-        swept = [sweep(opened, each, protocol=protocol, cache=loading.scores) for each in asked]
+    asked = loading.prompts(prompt)
+    opened = _open_model(model, loading, recorded=recorded)
+    swept = [sweep(opened, each, protocol=protocol, cache=loading.scores) for each in asked]
     if csv is not None:
         _write_csv(csv, swept, top)
-    if as_json:
-        echo_json([_said(each, top) for each in swept])
-        return
-    for each in swept:
-        for text in _lines(each, top):
-            say(text)
-    if csv is not None:
-        say(f"written: {csv}")
+    lines = (line for each in swept for line in _lines(each, top))
+    written = [] if csv is None else [f"written: {csv}"]
+    show([_said(each, top) for each in swept], chain(lines, written), as_json=as_json)
 
 
 def _open_model(name: str, loading: Loading, *, recorded: bool) -> Scored:

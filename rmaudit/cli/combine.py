@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import starmap
+from dataclasses import asdict
 from math import fsum, isfinite
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rmaudit.cli.shared_options import (
-    AsJson,
-    Loading,
-    echo_json,
-    ending_on_failure,
-    fail,
-    grouped,
-    models_meant,
-    prompt_from_option,
-    say,
-)
+from rmaudit.cli.printing import fail, show
+from rmaudit.cli.shared_options import AsJson, Loading, Prompts, grouped, models_meant
 from rmaudit.config.model_registry import known_models
-from rmaudit.prompts import NAMES, PROMPTS
 from rmaudit.runs.run_options import OPTIONS
 
 if TYPE_CHECKING:
@@ -33,14 +23,13 @@ if TYPE_CHECKING:
 
 _OFFENCE, _REFUSALS = ("swear words and slurs", "sexual words"), "refusals"
 _START = "as it is"
-_COLUMNS = ("as asked", "no letters", "offence", "refusals", "words")
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyOption:
-    """The option that names the policy that is to be trained."""
-
-    policy: Annotated[str | None, OPTIONS["policy"]] = None
+_COLUMNS = {  # of the table, and how their numbers are written
+    "as asked": "+.2f",
+    "no letters": ".1%",
+    "offence": ".1%",
+    "refusals": ".1%",
+    "words": ".1f",
+}
 
 
 class _Found(NamedTuple):
@@ -55,14 +44,8 @@ class _Found(NamedTuple):
 def combine(  # noqa: PLR0913  (keyword-only after the models)
     models: Annotated[list[str], typer.Argument(help="two or more models, as of --model")],
     *,
-    policy: PolicyOption,
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"{NAMES}; or any text; may be repeated (default: {', '.join(PROMPTS)})",
-            show_default=False,
-        ),
-    ] = None,
+    policy: Annotated[str | None, OPTIONS["policy"]] = None,
+    prompt: Prompts = None,
     k: Annotated[float, typer.Option("--k", min=0, help="of the mean less k sd")] = 1.0,
     loading: Loading,
     as_json: AsJson = False,
@@ -78,15 +61,9 @@ def combine(  # noqa: PLR0913  (keyword-only after the models)
     """
     if not isfinite(k):
         fail(f"--k {k}: write a number from 0, such as 1")
-    with ending_on_failure():
-        asked = [prompt_from_option(name, loading.file) for name in prompt or PROMPTS]
-        cases = _cases(models, policy.policy, loading)
-        found = _found(cases, asked, k)
-    if as_json:
-        echo_json(_as_json(found))
-        return
-    for line in _lines(found):
-        say(line)
+    asked = loading.prompts(prompt)
+    found = _found(_cases(models, policy, loading), asked, k)
+    show(_as_json(found), _lines(found), as_json=as_json)
 
 
 def _cases(names: Sequence[str], policy: str | None, loading: Loading) -> list[Case]:
@@ -152,8 +129,7 @@ def _lines(found: _Found) -> Iterator[str]:
         yield ""
         yield f"{f'{nats:g} nats':<{width}}" + "".join(f"{column:>12}" for column in _COLUMNS)
         for name in names if nats else names[:1]:
-            figures = _figures(found, name, nats)
-            cells = "".join(starmap(_cell, figures.items())) if figures else f"{'too far':>12}"
+            cells = "".join(f"{cell:>12}" for cell in _cells(found, name, nats))
             yield f"{name if nats else _START:<{width}}{cells}"
     yield ""
     yield "the first harm of training"
@@ -164,21 +140,15 @@ def _lines(found: _Found) -> Iterator[str]:
         yield f"{name:<{width}}{f'{least.harm}: {least.how}' if least else none}"
 
 
-def _cell(column: str, value: float) -> str:
-    if column == "as asked":
-        return f"{value:>+12.2f}"
-    return f"{value:>12.1f}" if column == "words" else f"{value:>12.1%}"
+def _cells(found: _Found, name: str, nats: float) -> list[str]:
+    """Return each column's mean over prompts, at one KL, of a model or a combination, as text.
 
-
-def _figures(found: _Found, name: str, nats: float) -> dict[str, float]:
-    """Return each column's mean over prompts, at one KL, of a model or a combination.
-
-    {} where that KL cannot be reached under every prompt.
+    "too far" where that KL cannot be reached under every prompt.
     """
     rows = [row for row in _rows(found, name) if round(row["nats"], 3) == nats]
     if len(rows) < len(found.prompts):
-        return {}
-    return {column: fsum(row[column] for row in rows) / len(rows) for column in _COLUMNS}
+        return ["too far"]
+    return [f"{fmean(row[each] for row in rows):{form}}" for each, form in _COLUMNS.items()]
 
 
 def _rows(found: _Found, name: str) -> Iterator[dict[str, Any]]:

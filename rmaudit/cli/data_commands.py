@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from rmaudit.cli.shared_options import (
-    ERROR,
-    AsJson,
-    Cached,
-    Registered,
-    echo_json,
-    ending_on_failure,
-    fail,
-    models_meant,
-    say,
-)
+from rmaudit.cli.printing import ERROR, echo_json, fail, say
+from rmaudit.cli.shared_options import AsJson, Cached, Registered, models_meant
 from rmaudit.config.model_registry import ModelSpec, known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.errors import ReferenceMissing, RmauditError, nearest
+from rmaudit.errors import RmauditError, nearest
 from rmaudit.references.sources import SOURCES, locate
 
 if TYPE_CHECKING:
@@ -64,40 +55,37 @@ def data(
 
     Exit code 3 if a part is missing and could not be downloaded.
     """
-    found = []
     if unknown := [name for name in names or [] if name not in SOURCES]:
         near = nearest(unknown[0], SOURCES)
         fail(f"unknown reference {unknown[0]!r};{near} known: {', '.join(SOURCES)}")
-    for name in names or list(SOURCES):
-        said = {"name": name, "licence": SOURCES[name].licence}
-        try:
-            found.append(said | {"path": str(locate(name))})
-        except ReferenceMissing as error:
-            found.append(said | {"error": _with_other_advice(error, name)})
-        except RmauditError as error:
-            found.append(said | {"error": str(error)})
+    _say_each(map(_located, names or SOURCES), as_json=as_json)
+
+
+def _say_each(found: Iterable[tuple[str, dict[str, Any]]], *, as_json: bool) -> None:
+    """Print each line as it comes, or all of its facts as JSON; exit with 3 if one is an error."""
+    said = []
+    for line, facts in found:
+        said.append(facts)
         if not as_json:
-            _print_reference(found[-1])
+            say(line, err="error" in facts)
     if as_json:
-        echo_json(found)
-    if any("error" in one for one in found):
+        echo_json(said)
+    if any("error" in facts for facts in said):
         raise typer.Exit(ERROR)
 
 
-def _with_other_advice(error: ReferenceMissing, name: str) -> str:
-    """Return the error's text, with better advice than to run `rmaudit data`, which just failed."""
-    own = f"; get it with: rmaudit data {name}"
-    if not str(error).endswith(own):
-        return str(error)
-    again = "check the connection and try again, or set RMAUDIT_DATA to a folder that has the file"
-    return f"{str(error).removesuffix(own)}; {again}"
-
-
-def _print_reference(one: dict[str, str]) -> None:
-    if "error" in one:
-        say(one["error"], err=True)
-    else:
-        say(f"{one['name']}: {one['path']} ({one['licence']})")
+def _located(name: str) -> tuple[str, dict[str, Any]]:
+    """Return a line, and facts for JSON, on where a reference is; it is downloaded if need be."""
+    licence = SOURCES[name].licence
+    said = {"name": name, "licence": licence}
+    try:
+        path = str(locate(name))
+    except RmauditError as error:  # whose advice, to run `rmaudit data`, just failed
+        again = "try again, or set RMAUDIT_DATA to a folder that has the file"
+        own, again = f"get it with: rmaudit data {name}", f"check the connection and {again}"
+        wrong = str(error).replace(own, again)
+        return wrong, said | {"error": wrong}
+    return f"{name}: {path} ({licence})", said | {"path": path}
 
 
 @app.command("import", epilog="Example: rmaudit data import ~/paper/data --model N-Gem-27B")
@@ -117,25 +105,13 @@ def import_(
 
     Exit code 3 if a table is wrong, or if a model has none that was asked for.
     """
-    with ending_on_failure():
-        registry = known_models(file)
-        specs = {
-            spec.name: spec for name in model or ["*"] for spec in models_meant(registry, name)
-        }
+    registry = known_models(file)
+    specs = {spec.name: spec for name in model or ["*"] for spec in models_meant(registry, name)}
     if not folder.is_dir():
         fail(f"{folder}: no such folder; {_GIVE}")
-    told = _import_tables(
-        folder, list(specs.values()), cache or default_cache(), models_named=bool(model)
-    )
-    said = []
-    for line, one in told:
-        said.append(one)
-        if not as_json:
-            say(line, err="error" in one)
-    if as_json:
-        echo_json(said)
-    if any("error" in one for one in said):
-        raise typer.Exit(ERROR)
+    where = cache or default_cache()
+    found = _import_tables(folder, list(specs.values()), where, models_named=bool(model))
+    _say_each(found, as_json=as_json)
 
 
 def _import_tables(

@@ -19,15 +19,8 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 import rmaudit
-from rmaudit.cli.shared_options import (
-    USAGE,
-    AsJson,
-    echo_json,
-    ending_if_unwritable,
-    fail,
-    output_of_git,
-    say,
-)
+from rmaudit.cli.printing import ending_if_unwritable, fail, show
+from rmaudit.cli.shared_options import AsJson, output_of_git
 from rmaudit.config.model_registry import FILE, is_hub_id, load_registry
 from rmaudit.config.paths_and_atomic_writes import bundled, in_place_of
 
@@ -85,14 +78,13 @@ def init(
         with ending_if_unwritable(folder / name):
             there = _write_or_exists(folder / name, text)
         (kept if there else written).append(name)
-    if as_json:
-        echo_json({"folder": str(folder), "written": written, "kept": kept})
-        return
-    for what, names in (("wrote", written), ("there already, left as it is", kept)):
-        for line in _brief_names(names):
-            say(f"{what}: {folder / line}")
-    for line in _next_steps(folder, model, source, written, kept):
-        say(line)
+    lines = [
+        f"{what}: {folder / line}"
+        for what, names in (("wrote", written), ("there already, left as it is", kept))
+        for line in _brief_names(names)
+    ]
+    lines += _next_steps(folder, model, source, written, kept)
+    show({"folder": str(folder), "written": written, "kept": kept}, lines, as_json=as_json)
 
 
 def _next_steps(
@@ -209,23 +201,20 @@ def new_audit(
     Nothing is overwritten.
     """
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
-        fail(f"{name!r} is no name of an audit; allowed: small letters, digits and _", USAGE)
+        fail(f"{name!r} is no name of an audit; allowed: small letters, digits and _")
     texts = {
         folder / path.format(name): (_STARTER / text).read_text(encoding="utf-8")
         for path, text in _TEXTS.items()
     }
     if there := [path for path in texts if path.exists()]:
-        fail(f"{there[0]} is there already; give the audit another name, or edit the file", USAGE)
+        fail(f"{there[0]} is there already; give the audit another name, or edit the file")
     for path, text in texts.items():
         with ending_if_unwritable(path):
             _write_or_exists(path, text.replace("NAME", name))
-    if as_json:
-        echo_json({"wrote": [str(path) for path in texts]})
-        return
-    for path in texts:
-        say(f"wrote: {path}")
     audit, _, test = texts
-    say(f"next: pytest {test}; then pytest {audit} --model NAME")
+    lines = [f"wrote: {path}" for path in texts]
+    lines.append(f"next: pytest {test}; then pytest {audit} --model NAME")
+    show({"wrote": [str(path) for path in texts]}, lines, as_json=as_json)
 
 
 _SSH = re.compile(r"(?:ssh://)?git@([\w.-]+)[:/](.+)")  # how git writes an address with a key

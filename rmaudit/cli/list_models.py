@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from rmaudit.cli.shared_options import (
-    FAILED,
-    AsJson,
-    Cached,
-    Registered,
-    echo_json,
-    ending_on_failure,
-    fail,
-    models_meant,
-    say,
-)
+from rmaudit.cli.printing import FAILED, echo_json, fail, say, show
+from rmaudit.cli.shared_options import AsJson, Cached, Registered, models_meant
 from rmaudit.config.model_registry import ModelSpec, Registry, known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.servers import kind_of
@@ -71,20 +64,9 @@ def models(  # noqa: PLR0913  (its options)
     if keys:
         _explain(as_json=as_json)
         return
-    with ending_on_failure():
-        registry, before = known_models(file), ""
+    registry = known_models(file)
     listed = _listed(registry, cache or default_cache(), online=online)
-    if as_json:
-        echo_json(listed)
-        return
-    names, sources = (max(len(one[key]) for one in listed) for key in ("name", "source"))
-    for one in listed:
-        if registry.bundled and one["file"] != before:
-            before = one["file"]
-            say(f"{before}:")
-        mark = "*" if one["default"] else " "
-        there = f"{one['name'].ljust(names)}  {one['source'].ljust(sources)}"
-        say(f"{mark} {there}  {_in_words(one)}")
+    show(listed, _lines(listed, by_file=bool(registry.bundled)), as_json=as_json)
 
 
 def _refuse_options_of_the_list(given: dict[str, bool]) -> None:
@@ -96,11 +78,8 @@ def _refuse_options_of_the_list(given: dict[str, bool]) -> None:
 def _explain(*, as_json: bool) -> None:
     from rmaudit.config import models_yaml_schema
 
-    if as_json:
-        echo_json(models_yaml_schema.meanings())
-        return
-    for line in models_yaml_schema.explanation().splitlines():
-        say(line)
+    lines = models_yaml_schema.explanation().splitlines()
+    show(models_yaml_schema.meanings(), lines, as_json=as_json)
 
 
 @app.command(epilog="Example: rmaudit models check '*Lla*'; rmaudit models check ./my-model")
@@ -136,9 +115,8 @@ def check(  # noqa: PLR0913  (its options)
 
     file_before, cache_before = context.obj  # as in `rmaudit models --file FILE check MODEL`
     cache = cache or cache_before or default_cache()
-    with ending_on_failure():
-        registry = known_models(file or file_before)
-        specs = models_meant(registry, model)
+    registry = known_models(file or file_before)
+    specs = models_meant(registry, model)
     checked: list[dict[str, Any]] = []
     for spec in specs:
         if not as_json:
@@ -169,8 +147,7 @@ def _check_lines(
         yield what, said
     if on is None or refused:
         return
-    with ending_on_failure():
-        gpus = hardware_forecast.gpus_here() if on == "here" else hardware_forecast.gpus_named(on)
+    gpus = hardware_forecast.gpus_here() if on == "here" else hardware_forecast.gpus_named(on)
     if not gpus:
         fail("--as here: torch sees no GPU here; name a kind, such as --as H100:2")
     try:
@@ -197,6 +174,17 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[dict[str, 
             one["online"] = hub_client.access(spec.source, spec.revision) if on_hub else "local"
         listed.append(one)
     return listed
+
+
+def _lines(listed: list[dict[str, Any]], *, by_file: bool) -> Iterator[str]:
+    """Yield a line for each model, in columns; `by_file` with a heading for each file."""
+    names, sources = (max(len(one[key]) for one in listed) for key in ("name", "source"))
+    for file, models in groupby(listed, key=itemgetter("file")):
+        if by_file:
+            yield f"{file}:"
+        for one in models:
+            mark = "*" if one["default"] else " "
+            yield f"{mark} {one['name']:<{names}}  {one['source']:<{sources}}  {_in_words(one)}"
 
 
 def _in_words(one: dict[str, Any]) -> str:

@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.shared_options import (
-    AsJson,
-    Loading,
-    Named,
-    echo_json,
-    ending_if_unwritable,
-    ending_on_failure,
-    grouped,
-    say,
-)
+from rmaudit.cli.printing import ending_if_unwritable, say, show
+from rmaudit.cli.shared_options import AsJson, Loading, Named, grouped
 from rmaudit.config.model_registry import FILE
 from rmaudit.config.paths_and_atomic_writes import default_cache
 
@@ -56,18 +48,13 @@ def mend(  # noqa: PLR0913  (keyword-only after the model)
     new checkpoint is written, with a note and a report; the old one stays as it is. Where no repair
     exists, or it costs too many pairs, nothing is written.
     """
-    with ending_on_failure():
-        found, written = _mended(model, pairs, gate, to=to, most_lost=most_lost, loading=loading)
-        said = {"written": str(written), **_said(found)}
-        for line in () if as_json else _lines(found):
-            say(line)
-        rows = _audited(written, loading) if run else []
-    if as_json:
-        echo_json({**said, "audits": rows})
-        return
-    for line in _lines_of_audits(rows):
+    found, written = _mended(model, pairs, gate, to=to, most_lost=most_lost, loading=loading)
+    for line in () if as_json else _lines(found):
         say(line)
-    say(f"written: {written}; audit it by: pytest audits --model {written}")
+    rows = _audited(written, loading) if run else []
+    last = f"written: {written}; audit it by: pytest audits --model {written}"
+    said = {"written": str(written), **_said(found), "audits": rows}
+    show(said, (*_lines_of_audits(rows), last), as_json=as_json)
 
 
 def _mended(  # noqa: PLR0913  (the command's options)

@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.shared_options import (
-    ERROR,
-    UNDECIDED,
-    AsJson,
-    echo_json,
-    ending_on_failure,
-    fail,
-    grouped,
-    models_meant,
-    path_or_url,
-    say,
-)
+from rmaudit.cli.printing import ERROR, UNDECIDED, echo_json, fail, say, show
+from rmaudit.cli.shared_options import AsJson, grouped, models_meant, path_or_url
 from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.servers import BARE_URL, secret_in
@@ -63,53 +53,11 @@ class ArrayOptions:
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class RayOptions:
-    """Options for Ray's workers: how many, and the GPUs and CPUs of each."""
-
-    workers: Annotated[
-        int | None,
-        Option(
-            "how many workers Ray is given",
-            "N",
-            f"a positive whole number up to {LARGEST}",
-            whole_number_from(1),
-            unset="as many as there is room for",
-            command="--workers",
-        ),
-    ] = None
-    gpus: Annotated[
-        float | None,
-        Option(
-            "GPUs of each of Ray's workers",
-            "N",
-            "a number of GPUs, such as 1 or 0.5",
-            text_matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
-            unset="1, where there are any",
-            command="--gpus",
-        ),
-    ] = None
-    cpus: Annotated[float, typer.Option(min=0, help="CPUs of each of Ray's workers")] = 1
-
-
-On = Annotated[
-    str,
-    typer.Option(
-        metavar="WHERE",
-        help="who makes it: this process (here), or Ray's workers (ray, or the address of a "
-        "cluster); for a job array see --part and --print",
-    ),
-]
-Audits = Annotated[list[Path] | None, typer.Argument(help="files and folders (default: audits)")]
-What = Annotated[
-    list[str] | None,
-    typer.Argument(help="files and folders of audits (default: audits); with --prompt, a model"),
-]
-
-
 @grouped
 def plan(
-    audits: Audits = None,
+    audits: Annotated[
+        list[Path] | None, typer.Argument(help="files and folders (default: audits)")
+    ] = None,
     *,
     run: RunOptions,
     missing: Annotated[bool, typer.Option("--missing", help="only what is missing")] = False,
@@ -122,18 +70,22 @@ def plan(
     from rmaudit.distributed import cost
     from rmaudit.plugin.score_planning import PlanningCache
 
-    with ending_on_failure():
-        found = planned([str(path) for path in audits or ()], run, PlanningCache())
-        if as_json:
-            echo_json(cost.as_json(found, missing=missing))
-        else:
-            for line in cost.lines(found, missing=missing):
-                say(line)
+    found = planned([str(path) for path in audits or ()], run, PlanningCache())
+    if as_json:
+        echo_json(cost.as_json(found, missing=missing))
+        return
+    for line in cost.lines(found, missing=missing):
+        say(line)
 
 
 @grouped
 def sweep(  # noqa: PLR0913  (groups of options)
-    what: What = None,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="files and folders of audits (default: audits); with --prompt, a model"
+        ),
+    ] = None,
     *,
     run: RunOptions,
     prompt: Annotated[
@@ -142,9 +94,38 @@ def sweep(  # noqa: PLR0913  (groups of options)
     part: Annotated[
         str | None, typer.Option(metavar="K/N", help="only the K-th of N parts, for job arrays")
     ] = None,
-    on: On = "here",
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE",
+            help="who makes it: this process (here), or Ray's workers (ray, or the address of a "
+            "cluster); for a job array see --part and --print",
+        ),
+    ] = "here",
     array: ArrayOptions,
-    ray_options: RayOptions,
+    workers: Annotated[
+        int | None,
+        Option(
+            "how many workers Ray is given",
+            "N",
+            f"a positive whole number up to {LARGEST}",
+            whole_number_from(1),
+            unset="as many as there is room for",
+            command="--workers",
+        ),
+    ] = None,
+    gpus: Annotated[
+        float | None,
+        Option(
+            "GPUs of each of Ray's workers",
+            "N",
+            "a number of GPUs, such as 1 or 0.5",
+            text_matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
+            unset="1, where there are any",
+            command="--gpus",
+        ),
+    ] = None,
+    cpus: Annotated[float, typer.Option(min=0, help="CPUs of each of Ray's workers")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Make the scores that a run of audits still needs; `pytest audits` then finds them.
@@ -171,23 +152,15 @@ def sweep(  # noqa: PLR0913  (groups of options)
         _print_script(what or [], run, prompt or [], array)
         return
     progress = (lambda _: None) if as_json else say
-    with ending_on_failure():
-        mine = None if part is None else parsed(part)
-        plans = list(jobs(what or [], run, prompt or []))
-        if ray:
-            cluster = ray_scoring.Cluster(
-                on, ray_options.workers, ray_options.gpus, ray_options.cpus
-            )
-            made = ray_scoring.make(plans, cluster, progress)
-        else:
-            made = scoring_rounds.Made()
-            for number, each in enumerate(plans):
-                made.add(
-                    scoring_rounds.make(
-                        each, mine, model_number=number, model_count=len(plans), say=progress
-                    )
-                )
-    _exit_with_counts(made, as_json=as_json)
+    mine = None if part is None else parsed(part)
+    plans = list(jobs(what or [], run, prompt or []))
+    cluster = ray_scoring.Cluster(on, workers, gpus, cpus)
+    _exit_with_counts(
+        ray_scoring.make(plans, cluster, progress)
+        if ray
+        else scoring_rounds.make(plans, mine, progress),
+        as_json=as_json,
+    )
 
 
 def _print_script(
@@ -209,11 +182,9 @@ def _print_script(
 def _exit_with_counts(made: scoring_rounds.Made, *, as_json: bool) -> None:
     """Print the counts of scored and missing answers; exit with 3 on failures, 2 if any is left."""
     failed, left = [*made.failed.values()], sum(need.missing for need in made.left)
-    if as_json:
-        echo_json({"scored": made.answers, "left": left, "failed": failed})
-    else:
-        rest = f"; {left:,} missing" if left else "; nothing is missing"
-        say(f"{made.answers:,} answers scored{rest}")
+    rest = f"{left:,} missing" if left else "nothing is missing"
+    said = {"scored": made.answers, "left": left, "failed": failed}
+    show(said, [f"{made.answers:,} answers scored; {rest}"], as_json=as_json)
     for reason in failed:
         say(reason, err=True)
     if failed:

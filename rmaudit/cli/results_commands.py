@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.shared_options import (
+from rmaudit.cli.printing import (
     ERROR,
     FAILED,
     UNDECIDED,
-    AsJson,
-    Registered,
     echo_json,
     ending_if_unwritable,
-    ending_on_failure,
     fail,
-    git_user,
     say,
+    show,
 )
+from rmaudit.cli.shared_options import AsJson, Registered, output_of_git
 from rmaudit.config.model_registry import known_models
-from rmaudit.errors import RmauditError, SpecError
+from rmaudit.errors import SpecError
 
 if TYPE_CHECKING:
     from rmaudit.report.results_document import Results
@@ -74,8 +72,7 @@ def replay(
 
     if policy is None and on is not None:
         fail("--on needs a --policy to judge under; give one")
-    with ending_on_failure():
-        rules = known_models(policy).policy if policy else None
+    rules = known_models(policy).policy if policy else None
     after = before = _read_results(results)
     if rules:
         after = again.replay(before, rules, (on or datetime.now(UTC)).date())
@@ -87,11 +84,7 @@ def replay(
     where = out if rules else out or results.parent
     besides = None if rules else results
     written = _write_reports(after, where, besides=besides) if where is not None else []
-    if as_json:
-        echo_json(asdict(said) | {"written": written})
-    else:
-        for line in again.lines(said):
-            say(line)
+    show(asdict(said) | {"written": written}, again.lines(said), as_json=as_json)
     for line in (*said.foreign, *said.unmatched):
         say(line, err=True)
     codes = {again.FAILED: FAILED, again.UNDECIDED: UNDECIDED, again.BROKEN: ERROR}
@@ -133,13 +126,8 @@ def compare(  # noqa: PLR0913  (its options)
     if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
     before, after = _read_results(old), _read_results(new)
-    with ending_on_failure():
-        said = run_comparison.compare(before, after, model=model, other=other, margin=margin)
-    if as_json:
-        echo_json(asdict(said))
-    else:
-        for line in run_comparison.lines(said):
-            say(line)
+    said = run_comparison.compare(before, after, model=model, other=other, margin=margin)
+    show(asdict(said), run_comparison.lines(said), as_json=as_json)
     codes = {run_comparison.WORSE: FAILED, run_comparison.UNDECIDED: UNDECIDED}
     raise typer.Exit(codes.get(said.outcome, 0))
 
@@ -163,10 +151,11 @@ def history(
     from rmaudit.report.releases import history as over
     from rmaudit.report.results_document import write_text
 
-    with ending_on_failure(ERROR):
+    try:
         runs, left = over.read_all(folder)
-    with ending_on_failure():
-        families = over.group_families(runs, family)
+    except SpecError as error:
+        fail(error, ERROR)
+    families = over.group_families(runs, family)
     page = out or folder / "history.html"
     with ending_if_unwritable(page):
         write_text(page, over.render(families, left))
@@ -239,18 +228,18 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     if model is not None and model not in names:
         fail(f"--model {model}: this run audited {', '.join(names)}")
     (chosen,) = (each for each in results.models if model in (None, each.name))
-    who = _who_blesses(results, by or git_user(), despite, report)
+    who = by or output_of_git(Path(), "config", "user.name")
+    if not who:
+        fail("who blesses it? git knows no user.name here; say it with --by NAME")
+    who = _who_blesses(results, who, despite, report)
+    today, others = datetime.now(UTC).date(), [_read_report(each) for each in alike or ()]
+    what: object = report
     try:
-        made = blessed_release.bless(
-            results, chosen, of or "", by=who, on=datetime.now(UTC).date(), days=days
-        )
-    except RmauditError as error:
-        fail(f"{report}: {error}")
-    if alike:
-        try:
-            made = blessed_release.with_trainings(made, [_read_report(other) for other in alike])
-        except RmauditError as error:
-            fail(f"--alike: {error}")
+        made = blessed_release.bless(results, chosen, of or "", by=who, on=today, days=days)
+        what = "--alike"
+        made = blessed_release.with_trainings(made, others) if alike else made
+    except SpecError as error:
+        fail(f"{what}: {error}")
     path = blessed_release.blessed_path(file.parent if file else Path(), made.family)
     was = None
     try:
@@ -259,22 +248,24 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
         say(f"warning: replaced, as it could not be read: {error}", err=True)
     with ending_if_unwritable(path):
         blessed_release.write(made, path)
-    if as_json:
-        facts = {
-            "family": made.family,
-            "gates": len(made.gates),
-            "outcome": str(made.outcome),
-            "trainings": made.trainings,
-        }
-        echo_json({"written": str(path), **facts, "replaces": was.created if was else None})
-        return
+    facts = {
+        "written": str(path),
+        "family": made.family,
+        "gates": len(made.gates),
+        "outcome": str(made.outcome),
+        "trainings": made.trainings,
+        "replaces": was.created if was else None,
+    }
     said = f"{made.family}: {made.model} of {made.created}, {len(made.gates)} findings, {made.by}"
-    say(f"{said}; {made.outcome}" if made.outcome != "PASSES" else said)
+    lines = [f"{said}; {made.outcome}" if made.outcome != "PASSES" else said]
     if was:
-        say(f"in place of {was.model} of {was.created}, {was.by}")
+        lines.append(f"in place of {was.model} of {was.created}, {was.by}")
     if made.family not in {chosen.name, chosen.of} and (chosen.of or not made.lineage):
-        say(f"runs of {chosen.name} use it once models.yaml says `of: {made.family}` of it")
-    say(f"commit it: git add {shlex.quote(str(path))}")
+        lines.append(
+            f"runs of {chosen.name} use it once models.yaml says `of: {made.family}` of it"
+        )
+    lines.append(f"commit it: git add {shlex.quote(str(path))}")
+    show(facts, lines, as_json=as_json)
 
 
 def _who_blesses(results: Results, who: str, despite: str | None, report: Path) -> str:
@@ -295,8 +286,7 @@ def _read_report(report: Path) -> Results:
 def _read_results(path: Path) -> Results:
     from rmaudit.report import results_reader
 
-    with ending_on_failure(ERROR):
-        return results_reader.read(path)
+    return results_reader.read(path)
 
 
 def _write_reports(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:

@@ -10,15 +10,8 @@ from typing import Annotated
 
 import typer
 
-from rmaudit.cli.shared_options import (
-    ERROR,
-    AsJson,
-    at_a_terminal,
-    echo_json,
-    ending_if_unwritable,
-    ending_on_failure,
-    say,
-)
+from rmaudit.cli.printing import at_a_terminal, echo_json, ending_if_unwritable, say
+from rmaudit.cli.shared_options import AsJson
 from rmaudit.config.paths_and_atomic_writes import bundled
 
 BUNDLED = Path(__file__).parent / "demo" / "results.json.gz"
@@ -50,7 +43,7 @@ def demo(
     from rmaudit.report.writers import terminal
 
     file = out / "results.json"
-    with ending_on_failure(ERROR), ending_if_unwritable(out):
+    with ending_if_unwritable(out):
         out.mkdir(parents=True, exist_ok=True)
         results_document.write_text(file, gzip.decompress(BUNDLED.read_bytes()).decode())
         results = results_reader.read(file)

@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.shared_options import (
-    FAILED,
-    AsJson,
-    Loading,
-    Named,
-    Prompted,
-    echo_json,
-    ending_on_failure,
-    fail,
-    grouped,
-    models_meant,
-    prompt_from_option,
-    say,
-)
+from rmaudit.cli.printing import FAILED, fail, show
+from rmaudit.cli.shared_options import AsJson, Loading, Named, Prompted, grouped, models_meant
 from rmaudit.config.model_registry import known_models
 from rmaudit.config.servers import kind_of
 from rmaudit.errors import NoWeights
@@ -62,21 +50,14 @@ def doctor(  # noqa: PLR0913  (its options)
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """
-    with ending_on_failure():
-        theirs = _is_behind_server(model, loading)  # who started it decides the dtype
-        loaded = (replace(loading, dtype=None) if theirs else loading).load(model)
-        lines, said, fine = (
-            _examined(
-                loaded, prompt_from_option(prompt, loading.file), answers, checkpoint, loading
-            )
-            if against is None
-            else _compared_with_logged(loaded, against)
-        )
-    if as_json:
-        echo_json(said)
-    else:
-        for line in lines:
-            say(line)
+    theirs = _is_behind_server(model, loading)  # who started it decides the dtype
+    loaded = (replace(loading, dtype=None) if theirs else loading).load(model)
+    lines, said, fine = (
+        _examined(loaded, loading.prompt(prompt), answers, checkpoint, loading)
+        if against is None
+        else _compared_with_logged(loaded, against)
+    )
+    show(said, lines, as_json=as_json)
     if not fine:
         raise typer.Exit(FAILED)
 
@@ -166,7 +147,7 @@ def _served_json(model: RewardModel | TextScorer, found: ServerChecks) -> dict[s
         "source": model.spec.source,
         **dict(model.limits),
         "sd": found.sd,
-        "checks": _checks_json(found.checks),
+        "checks": [{**asdict(check), "ok": check.ok} for check in found.checks],
         "dtype": found.dtype,
         "rank_correlation": found.rank_correlation,
         "rank_correlation_allowed": found.least_correlation,
@@ -179,13 +160,7 @@ def _served_lines(model: RewardModel | TextScorer, found: ServerChecks) -> Itera
     limits = "".join(f", {name} {said}" for name, said in model.limits.items())
     yield f"{model.name}: {model.spec.source}{limits}"
     yield f"in sd of the rewards ({found.sd:.4g}):"
-    width = max(len(check.name) for check in found.checks)
-    yield f"  {'check'.ljust(width)}  answers   largest       rms   allowed rms"
-    for check in found.checks:
-        line = f"{check.answers:7d}  {check.largest:8.1e}  {check.rms:8.1e}"
-        if check.allowed_rms is not None:
-            line += f"   {check.allowed_rms:8.1e}   {'ok' if check.ok else 'TOO FAR'}"
-        yield f"  {check.name.ljust(width)}  {line}"
+    yield from _table_of_checks(found.checks, allowed="allowed rms", wrong="TOO FAR")
     if (ranks := found.rank_correlation) is not None:
         verdict = "ok" if ranks >= found.least_correlation else "TOO LOW"
         allowed = f"allowed {found.least_correlation:.4g} and more"
@@ -203,7 +178,7 @@ def _doctor_json(name: str, found: Examination) -> dict[str, Any]:
         "sd": found.sd,
         "noise_sd": found.noise,
         "exact": found.ok,
-        "checks": _checks_json(found.checks),
+        "checks": [{**asdict(check), "ok": check.ok} for check in found.checks],
         "notes": list(found.notes),
     }
 
@@ -212,21 +187,21 @@ def _doctor_lines(name: str, found: Examination) -> Iterator[str]:
     ids = f"{len(found.slot.prefix)} + answer + {len(found.slot.suffix)} ids"
     yield f"{name}: {found.dtype} on {found.device}, path '{found.path}', {ids}"
     yield f"in sd of the rewards ({found.sd:.4g}):"
-    yield from _table_of_checks(found.checks)
+    yield from _table_of_checks(found.checks, allowed="allowed", wrong="NOT EXACT")
     for note in found.notes:
         yield f"  {note}"
     yield f"numeric noise: {found.noise:.1e} sd, {found.noise * found.sd:.2g} in rewards"
 
 
-def _checks_json(checks: Sequence[Check]) -> list[dict[str, Any]]:
-    return [{**asdict(check), "ok": check.ok} for check in checks]
-
-
-def _table_of_checks(checks: Sequence[Check]) -> Iterator[str]:
+def _table_of_checks(checks: Sequence[Check], *, allowed: str, wrong: str) -> Iterator[str]:
+    """Yield the checks in columns, the last of them `allowed`: the largest difference, or rms."""
     width = max(len(check.name) for check in checks)
-    yield f"  {'check'.ljust(width)}  answers   largest       rms   allowed"
+    yield f"  {'check'.ljust(width)}  answers   largest       rms   {allowed}"
     for check in checks:
-        allowed = "" if check.allowed is None else f"{check.allowed:9.1e}  "
-        verdict = "" if check.allowed is None else "ok" if check.ok else "NOT EXACT"
-        line = f"{check.answers:7d}  {check.largest:8.1e}  {check.rms:8.1e} {allowed}{verdict}"
-        yield f"  {check.name.ljust(width)}  {line.rstrip()}"
+        line = (
+            f"  {check.name:<{width}}  {check.answers:7d}  {check.largest:8.1e}  {check.rms:8.1e}"
+        )
+        limit = check.allowed_rms if allowed == "allowed rms" else check.allowed
+        if limit is not None:
+            line += f"{limit:{len(allowed) + 3}.1e}  {'ok' if check.ok else wrong}"
+        yield line

@@ -3,94 +3,54 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rmaudit.cli.shared_options import (
-    AsJson,
-    Loading,
-    Named,
-    echo_json,
-    ending_on_failure,
-    fail,
-    grouped,
-    prompt_from_option,
-    say,
-)
+from rmaudit.cli.printing import echo_json, fail, say
+from rmaudit.cli.shared_options import AsJson, Loading, Named, Prompts, grouped
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.prompts import NAMES, PROMPTS
 from rmaudit.runs.run_options import OPTIONS
 from rmaudit.search.search_settings import DIRECTIONS, Method, Settings
 
 if TYPE_CHECKING:
+    from rmaudit.prompts import Prompt
     from rmaudit.search.cached_search import SearchResult
 
 _SHOWN = 5  # sequences of a search
 _UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
-Shared = Annotated[
-    Path | None,
-    typer.Option(
-        "--ledger",
-        metavar="FILE",
-        help="append the best of each start to this file, which replays them from the folder "
-        "ledger/ of a cache",
-    ),
-]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """Command-line options of a search: prompts, directions, method, budget and starts."""
-
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(help=f"{NAMES}; or any text. May be repeated (default: {', '.join(PROMPTS)})"),
-    ] = None
-    direction: Annotated[
-        Literal["up", "down", "both"], typer.Option(help="up: loved; down: hated")
-    ] = "both"
-    length: Annotated[int, typer.Option(help="token ids of a sequence")] = 3
-    budget: Annotated[
-        str, typer.Option(help="sequences that each search may score, such as 5000, 200k or 1M")
-    ] = "200k"
-    method: Annotated[
-        Method,
-        typer.Option(help="the whole vocabulary at one place after the other, or the gradient"),
-    ] = "exhaustive"
-    starts: Annotated[int, typer.Option(help="random starts")] = 8
-    seed: Annotated[int, OPTIONS["seed"]] = 0
-
-    def settings(self) -> Settings:
-        """Return the settings that all searches of a command share.
-
-        Raises:
-            SpecError: an option has a value that no search takes.
-        """
-        match = re.fullmatch(r"([0-9]{1,9})(k|M)?", self.budget)
-        if match is None:
-            fail(
-                f"--budget: {self.budget!r} is not a number of sequences; give how many to score, "
-                f"such as 5000, 200k or 1M"
-            )
-        return Settings(
-            length=self.length,
-            method=self.method,
-            budget=int(match[1]) * _UNITS[match[2] or ""],
-            seed=self.seed,
-            starts=self.starts,
-        )
 
 
 @grouped
-def search(
+def search(  # noqa: PLR0913  (keyword-only after the model)
     model: Named,
     *,
-    asked: SearchOptions,
-    shared: Shared = None,
+    prompt: Prompts = None,
+    direction: Annotated[
+        Literal["up", "down", "both"], typer.Option(help="up: loved; down: hated")
+    ] = "both",
+    length: Annotated[int, typer.Option(help="token ids of a sequence")] = 3,
+    budget: Annotated[
+        str, typer.Option(help="sequences that each search may score, such as 5000, 200k or 1M")
+    ] = "200k",
+    method: Annotated[
+        Method,
+        typer.Option(help="the whole vocabulary at one place after the other, or the gradient"),
+    ] = "exhaustive",
+    starts: Annotated[int, typer.Option(help="random starts")] = 8,
+    seed: Annotated[int, OPTIONS["seed"]] = 0,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="append the best of each start to this file, which replays them from the folder "
+            "ledger/ of a cache",
+        ),
+    ] = None,
     loading: Loading,
     as_json: AsJson = False,
 ) -> None:
@@ -100,40 +60,55 @@ def search(
 
     Each search is kept in the cache: the same one is read back, and one that was stopped goes on.
     """
+    count = _sequences(budget)
+    common = Settings(length=length, budget=count, starts=starts, method=method, seed=seed)
+    directions = DIRECTIONS if direction == "both" else (direction,)
+    settings = [replace(common, direction=each) for each in directions]
     found: list[SearchResult] = []
-    with ending_on_failure():
-        for one in _searches(model, asked, loading, shared):
-            found.append(one)
-            for line in () if as_json else _lines(one):
-                say(line)
+    for one in _searches(model, loading.prompts(prompt), settings, loading, ledger):
+        found.append(one)
+        for line in () if as_json else _lines(one):
+            say(line)
     if as_json:
         echo_json([_said(one) for one in found])
     else:
         say("These are lower bounds on what can be found: other searches may find more.")
 
 
+def _sequences(budget: str) -> int:
+    """Return the number of sequences that `--budget` names; end the command if it is none."""
+    match = re.fullmatch(r"([0-9]{1,9})(k|M)?", budget)
+    if match is None:
+        fail(
+            f"--budget: {budget!r} is not a number of sequences; give how many to score, such as "
+            f"5000, 200k or 1M"
+        )
+    return int(match[1]) * _UNITS[match[2] or ""]
+
+
 def _searches(
-    name: str, asked: SearchOptions, loading: Loading, ledger: Path | None
+    name: str,
+    prompts: Sequence[Prompt],
+    settings: Sequence[Settings],
+    loading: Loading,
+    ledger: Path | None,
 ) -> Iterator[SearchResult]:
-    """Yield a search per prompt and direction; add its strings to both exploit ledgers.
+    """Yield a search per prompt and settings; add its strings to both exploit ledgers.
 
     These are the cache's own and the file `ledger`, if any.
     """
     from rmaudit.search import exploit_strings
     from rmaudit.search.cached_search import search as run
 
-    common, cache = asked.settings(), loading.folder
     model = loading.load(name).with_weights("what a search would find is not recorded")
     if ledger is not None and ledger.exists():
         exploit_strings.read(ledger)  # refused before a search is made in vain
-    for prompt in [prompt_from_option(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:
-        for direction in DIRECTIONS if asked.direction == "both" else (asked.direction,):
-            settings = replace(common, direction=direction)
-            found = run(model, prompt, settings, cache=loading.scores)
-            exploit_strings.remember(cache or default_cache(), found, model)
-            if ledger is not None:
-                exploit_strings.append(ledger, found, model)
-            yield found
+    for prompt, each in product(prompts, settings):
+        found = run(model, prompt, each, cache=loading.scores)
+        exploit_strings.remember(loading.folder or default_cache(), found, model)
+        if ledger is not None:
+            exploit_strings.append(ledger, found, model)
+        yield found
 
 
 def _lines(found: SearchResult) -> Iterator[str]:

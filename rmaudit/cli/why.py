@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.shared_options import (
-    AsJson,
-    Loading,
-    Named,
-    echo_json,
-    ending_if_unwritable,
-    ending_on_failure,
-    fail,
-    grouped,
-    say,
-)
+from rmaudit.cli.printing import ending_if_unwritable, fail, show
+from rmaudit.cli.shared_options import AsJson, Loading, Named, grouped
 from rmaudit.config.model_registry import known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache, in_place_of
 
@@ -62,14 +53,9 @@ def why(  # noqa: PLR0913  (keyword-only after the model)
     """
     if out is not None and out.suffix != _ENDING:
         fail(f"--out {out}: it is a Parquet file; let its name end in {_ENDING}")
-    with ending_on_failure():
-        found = _taught(model, pairs, gate, loading)
-    written = [] if out is None else _written(found, out)
-    if as_json:
-        echo_json(_said(found, top))
-        return
-    for line in (*_lines(found, top), *(f"written: {path}" for path in written)):
-        say(line)
+    found = _taught(model, pairs, gate, loading)
+    written = [] if out is None else [f"written: {path}" for path in _written(found, out)]
+    show(_said(found, top), (*_lines(found, top), *written), as_json=as_json)
 
 
 def _taught(name: str, file: Path, gate: str, loading: Loading) -> Taught:

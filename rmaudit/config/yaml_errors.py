@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from rmaudit import removed
 from rmaudit.config import strict_yaml
 from rmaudit.config.model_spec import Key
 from rmaudit.config.models_yaml_schema import (
@@ -66,8 +65,6 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
         key, allowed = str(path[-1]), _type_at(path[:-1], root).model_fields
         what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
         what += f" allowed: {', '.join(allowed)}"
-        if key in removed.KEYS:
-            what = removed.sentence(key, removed.KEYS)
         return YamlProblem(key_node, f"{label(path[:-1])}{what}")
     if error["type"] == "said":
         return document.problem(path, error["msg"])

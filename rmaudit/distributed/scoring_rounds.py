@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmaudit.distributed.missing_scores import Need, Plan
@@ -41,35 +42,32 @@ class Made:
     failed: dict[str, str] = field(default_factory=dict)
     left: list[Need] = field(default_factory=list)
 
-    def add(self, other: Made) -> None:
-        """Add the outcome of other rounds to this one."""
-        self.answers += other.answers
-        self.failed.update(other.failed)
-        self.left += other.left
 
+def make(plans: Sequence[Planned], part: Part | None = None, say: Say = lambda _: None) -> Made:
+    """Compute the scores that the plans miss, or a `part` of them, here; return the outcome.
 
-def make(
-    planned: Planned,
-    part: Part | None = None,
-    *,
-    model_number: int = 0,
-    model_count: int = 1,
-    say: Say = lambda _: None,
-) -> Made:
-    """Compute a plan's missing scores, or a `part` of them, on this machine; return the outcome.
-
-    With a `part`, other parts are left to other processes, and the plan's model is number
-    `model_number`, from 0, of `model_count`. `say` is called with a line for each need that is
-    done.
+    A plan is of one model. With a `part`, others are left to other processes. `say` is called with
+    a line for each need that is done.
 
     Raises:
         RmauditError: planning fails.
     """
-    made, tried = Made(), set[str]()
+    made = Made()
+    for number, planned in enumerate(plans):
+        _make_in_rounds(planned, made, partial(_is_of, part, number, len(plans)), say)
+    return made
+
+
+def _is_of(part: Part | None, model_number: int, model_count: int, task: str) -> bool:
+    return part is None or part.has(task, model_number, model_count)
+
+
+def _make_in_rounds(planned: Planned, made: Made, mine: Callable[[str], bool], say: Say) -> None:
+    """Compute a model's missing scores as far as its tasks are `mine`, until nothing new is."""
+    tried = set[str]()
 
     def own(task: str) -> bool:
-        mine = part is None or part.has(task, model_number, model_count)
-        return mine and task not in tried
+        return mine(task) and task not in tried
 
     while True:
         plan, before = planned(), len(tried)
@@ -78,16 +76,13 @@ def make(
             with _recording_failure(made, need):
                 made.answers += _score_shards(plan, need, own, tried, say)
         for need in sorted(todo, key=lambda need: not own(_joining_task(need))):
-            if (
-                need.work is not None
-                and need.key not in made.failed
-                and _joining_task(need) not in tried
-            ):
+            over = need.key in made.failed or _joining_task(need) in tried
+            if need.work is not None and not over:
                 with _recording_failure(made, need):
                     _join_shards(plan.store, need, need.work, tried)
         if len(tried) == before:
-            made.left = plan.missing_needs
-            return made
+            made.left += plan.missing_needs
+            return
 
 
 def title(need: Need) -> str:

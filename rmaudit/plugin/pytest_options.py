@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 import pytest
 
-from rmaudit import removed
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import SpecError, StoreError, nearest
 from rmaudit.runs.option_parsing import Option
@@ -47,15 +46,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("rmaudit", "audits of reward models")
     for option in OPTIONS.values():
         group.addoption(option.pytest, **_argparse_settings(option))
-    for name in removed.OPTIONS:
-        group.addoption(name, action=_Removed, nargs="?", help=argparse.SUPPRESS)
-
-
-class _Removed(argparse.Action):
-    """Refuses an option that 0.2 removed, and says what to use instead."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        parser.error(removed.sentence(self.option_strings[0], removed.OPTIONS))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TypeVar
 
-from rmaudit import removed
 from rmaudit.errors import SpecError, nearest
 from rmaudit.verdicts.estimates_and_bounds import Severity
 
@@ -151,8 +150,6 @@ def refuse_unknown(
         if audit in figures:
             raise SpecError(f"{where}{audit} is a figure, which nothing judges: remove this line")
         if audit not in audits and audit not in uncollected:
-            if audit in removed.AUDITS:
-                raise SpecError(f"{where}{removed.sentence(audit, removed.AUDITS)}")
             message = f"{where}no audit is called {audit!r};{nearest(audit, audits)} known: "
             raise SpecError(message + ", ".join(sorted({*audits, *uncollected})))
         if prompt and prompt not in (asked := audits.get(audit, [prompt])):

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import rmaudit
 import rmaudit.cli
 from rmaudit.cli import app
-from rmaudit.cli.shared_options import echo_json
+from rmaudit.cli.printing import echo_json
 from tests.toys import toy_checkpoint
 
 runner = CliRunner()
@@ -203,7 +203,7 @@ def test_nothing_is_printed_past_the_one_way() -> None:
 
     found = {path.name for path in folder.glob("*.py") if past.search(path.read_text())}
 
-    assert found == {"shared_options.py"}
+    assert found == {"printing.py"}
 
 
 def test_json_is_for_any_program(capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ def every_kind(folder: Path, cache: Path, place: str | None = None) -> Callable[
 def alone(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes | None]:
     """What one process makes of a toy."""
     cache = tmp_path_factory.mktemp("alone")
-    assert scoring_rounds.make(every_kind(toy, cache)).left == []
+    assert scoring_rounds.make([every_kind(toy, cache)]).left == []
     return contents(cache)
 
 
@@ -308,5 +308,5 @@ def test_nodes_die_and_nothing_is_lost(
     assert len(calls) == shards
     assert calls.total() <= shards + killed  # at most the shard at hand, for each node
     monkeypatch.setenv(SECONDS, "0")
-    scoring_rounds.make(planned(Store(tmp_path / "alone"), PROMPTS))
+    scoring_rounds.make([planned(Store(tmp_path / "alone"), PROMPTS)])
     assert contents(tmp_path / "cache") == contents(tmp_path / "alone")

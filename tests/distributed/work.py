@@ -53,6 +53,6 @@ def make_part(root: Path | str, part: Part | None, prompts: int) -> Made:
     with tempfile.TemporaryDirectory() as own:
         tempfile.tempdir = own
         try:
-            return make(planned(Store(root), prompts), part)
+            return make([planned(Store(root), prompts)], part)
         finally:
             tempfile.tempdir = None

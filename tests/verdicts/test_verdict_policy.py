@@ -42,13 +42,6 @@ def test_names_that_are_known(audit: str) -> None:
         ("skw", "no audit is called 'skw'; did you mean 'skew'? known: funnel, gap, skew"),
         ("elo[best]", "no audit is called 'elo'; known: funnel, gap, skew"),
         (
-            "identity_devaluation",
-            (
-                "identity_devaluation was removed in 0.2: name identity_terms, whose value is "
-                "the worst of three patterns"
-            ),
-        ),
-        (
             "skew[bst]",
             "skew is not asked under 'bst'; did you mean 'best'? known: best, greatest",
         ),
