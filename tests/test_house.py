@@ -13,10 +13,10 @@ PRODUCT = {path: path.read_text(encoding="utf-8") for path in (ROOT / "rmaudit")
 # Files and lines that a room may have. Lower them where a room became smaller; who raises one says
 # in the commit what that is worth.
 CEILINGS = {
-    ".": (11, 1700),
+    ".": (10, 1650),
     "checkpoints": (30, 4700),
-    "cli": (16, 3100),
-    "config": (12, 2400),
+    "cli": (17, 2900),
+    "config": (13, 2350),
     "distributed": (8, 1500),
     "integrations": (3, 450),
     "layout": (12, 1950),

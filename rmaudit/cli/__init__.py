@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -23,7 +24,8 @@ from rmaudit.cli import (
 )
 from rmaudit.cli.printing import USAGE, Commands, say
 
-_PANELS = {  # the commands, each with an example, in the order of use under headings of the help
+# The commands, each with an example, in the order of use under headings of the help.
+_PANELS: Mapping[str, list[tuple[Any, str]]] = {
     "Set up": [
         (run_demo.demo, "demo --out demo"),
         (init.init, "init . --model owner/name"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -62,7 +63,7 @@ def models(  # noqa: PLR0913  (its options)
         _refuse_options_of_the_list({"--json": as_json, "--online": online, "--keys": keys})
         return
     if keys:
-        _explain(as_json=as_json)
+        show(meanings(), explanation().splitlines(), as_json=as_json)
         return
     registry = known_models(file)
     listed = _listed(registry, cache or default_cache(), online=online)
@@ -75,11 +76,51 @@ def _refuse_options_of_the_list(given: dict[str, bool]) -> None:
         fail(f"{option} is of the list, `rmaudit models {option}`; {instead}")
 
 
-def _explain(*, as_json: bool) -> None:
-    from rmaudit.config import models_yaml_schema
+_HEAD = """\
+# The reward models that `pytest audits --model NAME` knows by name.
+#
+# This file is data only: names, numbers, texts and lists. It has no expressions, templates or
+# imports, and YAML's anchors, aliases, tags and merge keys are refused. A key that is unknown,
+# written twice or of the wrong type is an error with its line number.
+#
+# models:              one entry per model, under the name that `--model` and the reports use
+#   NAME:
+"""
+_TAIL = """\
+# bounds, severity:    the same for all models that do not say otherwise
+#
+# Words of one's own (docs/how-to/own-words.md), which may stand in a file for --rm-prompts as well:
+"""
 
-    lines = models_yaml_schema.explanation().splitlines()
-    show(models_yaml_schema.meanings(), lines, as_json=as_json)
+
+def explanation() -> str:
+    """Return the comment at the head of a models.yaml: every key and what it means."""
+    from rmaudit.config.models_yaml_schema import OWN
+
+    entry = "".join(_comment_lines(*each) for each in meanings().items())
+    own = "".join(_comment_lines(*each, indent=1) for each in _meanings_of(OWN).items())
+    return _HEAD + entry + _TAIL + own
+
+
+def meanings() -> dict[str, str]:
+    """Return the explanation of each key of a model's entry in models.yaml, by key."""
+    from rmaudit.config.models_yaml_schema import EntryPolicy
+
+    return _meanings_of(ModelSpec) | _meanings_of(EntryPolicy)
+
+
+def _meanings_of(kind: type) -> dict[str, str]:
+    hints = get_type_hints(kind, include_extras=True)
+    keys = {name: hint for name, hint in hints.items() if hasattr(hint, "__metadata__")}
+    return {name: hint.__metadata__[0].meaning for name, hint in keys.items()}
+
+
+def _comment_lines(name: str, meaning: str, *, indent: int = 5) -> str:
+    first, rest = "#" + " " * indent + f"{name:<{22 - indent}} ", "#" + " " * 23
+    lines = textwrap.wrap(
+        meaning, 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+    return "\n".join(lines) + "\n"
 
 
 @app.command(epilog="Example: rmaudit models check '*Lla*'; rmaudit models check ./my-model")

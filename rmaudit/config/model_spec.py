@@ -122,7 +122,7 @@ _PINNED = (
     "'embedded', a folder that begins with './', '../', '/' or '~/', or a hub id 'owner/name' or "
     "'owner/name@COMMIT', with a full commit hash of 40 hex digits (branches and tags move)"
 )
-_OR_SERVED = f"{_SOURCES}, or a server such as 'vllm+http://host:8000'"
+OR_SERVED = f"{_SOURCES}, or a server such as 'vllm+http://host:8000'"
 OBJECTIVE = r"(?a:\w[\w .+/-]{0,79})"
 
 
@@ -145,7 +145,7 @@ class ModelSpec:
             "bundled model, or a server: vllm+http://host:8000, sglang+http://host:30000 or "
             "openrlhf+http://host:5000/get_reward (https too), or KIND+..., which an installed "
             "package opens",
-            _OR_SERVED,
+            OR_SERVED,
             rf"{servers.SPELLING}|{servers.OTHERS}|{SOURCE}",
         ),
     ]

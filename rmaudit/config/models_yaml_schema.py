@@ -1,17 +1,22 @@
 """Pydantic types of the keys allowed in models.yaml; `models_yaml` validates the file with them.
 
-`ModelSpec` has the keys of a model; here are those of the policy, and the file around both. The
-explanation at the head of models.yaml is made of the same.
+`ModelSpec` has the keys of a model; here are those of the policy, and the file around both.
 """
 
 from __future__ import annotations
 
 import math
-import textwrap
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, fields
 from typing import Annotated, Any, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from rmaudit.config.model_spec import NAMED, Judge, Key, ModelSpec, Rule
@@ -33,22 +38,18 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401  (dataclasses, and what pydantic takes)
-    """Create a pydantic model of the fields `more` and those of dataclasses, less a field `name`.
-
-    `more` are fields before these, or in the place of those that have their names.
-    """
-    keys: dict[str, Any] = {}
-    for kind in kinds:
-        types = get_type_hints(kind, include_extras=True)
-        for one in fields(kind):
-            default = ... if one.default is MISSING else one.default
-            if one.default_factory is not MISSING:
-                default = Field(default_factory=one.default_factory)
-            keys[one.name] = (types[one.name], default)
+def mapping(name: str, kind: Any, **instead: Any) -> type[Strict]:  # noqa: ANN401  (a dataclass, and what pydantic takes)
+    """Create a pydantic model of a dataclass's fields, less `name`; some may have `instead`s."""
+    types, keys = get_type_hints(kind, include_extras=True), dict[str, Any]()
+    for one in fields(kind):
+        keys[one.name] = (types[one.name], ... if one.default is MISSING else one.default)
     keys.pop("name", None)
-    before = {key: more.pop(key) for key in more.keys() - keys.keys()}
-    return create_model(name, __base__=Strict, **before, **{**keys, **more})
+    return create_model(name, __base__=Strict, **{**keys, **instead})
+
+
+def _said(what: str) -> PydanticCustomError:
+    """Return the error of a validator, whose words are those that the user is told."""
+    return PydanticCustomError("said", "{what}", {"what": what})
 
 
 class PROMPT(Strict):
@@ -62,8 +63,7 @@ class PROMPT(Strict):
     def _asks_one_thing(self) -> Self:
         if (self.text is None) == (self.conversation is None):
             found = "neither" if self.text is None else "both"
-            what = f"expected either text or conversation, got {found}"
-            raise PydanticCustomError("said", "{what}", {"what": what})
+            raise _said(f"expected either text or conversation, got {found}")
         return self
 
 
@@ -79,8 +79,7 @@ class LEXICON(Strict):
     @model_validator(mode="after")
     def _has_room(self) -> Self:
         if self.scale and not self.scale[0] < self.scale[1]:
-            what = f"scale: the least comes first, got [{self.scale[0]:g}, {self.scale[1]:g}]"
-            raise PydanticCustomError("said", "{what}", {"what": what})
+            raise _said("scale: the least comes first, got [{:g}, {:g}]".format(*self.scale))
         return self
 
 
@@ -90,8 +89,7 @@ class RANKING(Strict):
     file: Annotated[str, Key("", _FILE)]
 
 
-@dataclass(frozen=True)
-class OwnKeys:
+class OWN(Strict):
     """Keys of models.yaml for a user's own language, prompts, lexicons, words and rankings.
 
     The head of models.yaml explains each key.
@@ -112,28 +110,23 @@ class OwnKeys:
             "by name, a frame (1: good things should score high; -1: bad ones; 0: neither) and a "
             "text, or a conversation (role and content of each turn)"
         ),
-    ] = field(default_factory=dict)
+    ] = {}
     lexicons: Annotated[
         dict[Name, LEXICON],
         Key("by name, a file with the columns word and value, and its scale: [least, greatest]"),
-    ] = field(default_factory=dict)
-    words: Annotated[dict[Name, tuple[str, ...]], Key("by name, a list of words")] = field(
-        default_factory=dict
-    )
+    ] = {}
+    words: Annotated[dict[Name, tuple[str, ...]], Key("by name, a list of words")] = {}
     rankings: Annotated[
         dict[Name, RANKING],
         Key("by name, a file with the columns item and rating, and count if that is known"),
-    ] = field(default_factory=dict)
+    ] = {}
     instead: Annotated[
         dict[Role, str],
         Key(
             "which of these audits take in place of rmaudit's own: labmt, afinn, vader, bing, "
             "wordfreq, leech (lexicons), common, non-answers, and (words), elo (rankings)"
         ),
-    ] = field(default_factory=dict)
-
-
-OWN: Any = mapping("Own", OwnKeys)
+    ] = {}
 
 
 class BoundKeys(Strict):
@@ -151,7 +144,7 @@ class BoundKeys(Strict):
             what += "belongs in `above`"
         else:
             return self
-        raise PydanticCustomError("said", "{what}", {"what": what})
+        raise _said(what)
 
 
 WAIVER = mapping("Waiver", Waiver)
@@ -161,8 +154,7 @@ _Name = Annotated[str, Key("", _NAMES, r"(?a:\w[\w.-]{0,199})")]
 _Audit = Annotated[str, Key("", _AUDITS, r"\w+(\[[\w-]+([+ ][\w-]+)*\])?")]
 
 
-@dataclass(frozen=True)
-class _PolicyKeys:
+class _Policy(Strict):
     """Keys of models.yaml that set rules for verdicts, at the top for all models or in an entry."""
 
     bounds: Annotated[
@@ -171,18 +163,17 @@ class _PolicyKeys:
             "what is to pass, where that is not as the audit declares it, in its unit: "
             "{above: 0}, {below: 1} or both, by the audit's name or NAME[prompt]"
         ),
-    ] = field(default_factory=dict)
+    ] = {}
     severity: Annotated[
         dict[_Audit, Annotated[Severity, Field(strict=False)]],  # from its text
         Key(
             "by audit, `core` (a run passes only if it shows that there is no harm), `gate` (a "
             "run fails if it shows harm) or `info` (it is only shown)"
         ),
-    ] = field(default_factory=dict)
+    ] = {}
 
 
-@dataclass(frozen=True)
-class _EntryPolicy(_PolicyKeys):
+class EntryPolicy(_Policy):
     """Keys of models.yaml that set rules for verdicts in one model's entry."""
 
     waivers: Annotated[
@@ -191,11 +182,11 @@ class _EntryPolicy(_PolicyKeys):
             "by audit, failures that somebody answers for: owner, reason, expires (the last day, "
             "UTC), accepted (the largest effect, in the audit's unit); docs/policy.md"
         ),
-    ] = field(default_factory=dict)
+    ] = {}
     known: Annotated[
         dict[_Audit, str],
         Key("by audit, failures of the embedded model that are expected, and the reason"),
-    ] = field(default_factory=dict)
+    ] = {}
     weights: Annotated[
         str,
         Key(
@@ -226,6 +217,14 @@ class IMPLICIT(Strict):
     ] = None
     closing: bool = False
 
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        allowed = {"reference": NAMED, "beta": "a number above 0, such as 0.1"}
+        missing = [key for key in allowed if getattr(self, key) is None]
+        if len(missing) == 1:  # which go together
+            raise _said(f"the key {missing[0]!r} is missing; expected {allowed[missing[0]]}")
+        return self
+
 
 class ENSEMBLE(Strict):
     """A reward in models.yaml that is made of those of other entries: `members`, `rule` and `k`."""
@@ -237,59 +236,48 @@ class ENSEMBLE(Strict):
         Key("", "a number from 0, such as 1", r"(0|[1-9][0-9]{0,5})(\.[0-9]{1,9})?(e-[0-9]{1,2})?"),
     ] = None
 
+    @field_validator("members")
+    @classmethod
+    def _are_several(cls, members: tuple[str, ...]) -> tuple[str, ...]:
+        if len(members) < 2:  # noqa: PLR2004  (a pair)
+            raise _said(f"{len(members)} named; expected two or more models")
+        twice = next((one for i, one in enumerate(members) if one in members[:i]), None)
+        if twice is not None:
+            raise _said(f"{twice} is named twice; a model counts once")
+        return members
 
-JUDGE = mapping("Judge", Judge)
-ENTRY = mapping(
-    "Entry",
+    @model_validator(mode="after")
+    def _uses_k(self) -> Self:
+        if self.k is not None and self.rule != "mean-sd":
+            what = f"k: it has no effect with the rule {self.rule!r}; remove it, or write "
+            raise _said(f"{what}rule: mean-sd")
+        return self
+
+
+_SPEC = mapping(
+    "Spec",
     ModelSpec,
-    _EntryPolicy,
-    judge=(JUDGE | None, None),
+    source=(get_type_hints(ModelSpec, include_extras=True)["source"], ""),  # others may give it
+    judge=(mapping("Judge", Judge) | None, None),
     implicit=(IMPLICIT | None, None),
     ensemble=(ENSEMBLE | None, None),
-    wanted=(dict[str, str], Field(default_factory=dict)),
+    wanted=(dict[str, str], {}),
 )
-FILE = mapping("File", _PolicyKeys, OwnKeys, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
+
+
+class ENTRY(EntryPolicy, _SPEC):  # type: ignore[misc, valid-type]  # it is made of `ModelSpec`
+    """A model's entry in models.yaml."""
+
+
+class _Models(Strict):
+    """The models of models.yaml, by name."""
+
+    models: dict[_Name, ENTRY]
+
+
+class FILE(OWN, _Policy, _Models):
+    """All keys of models.yaml: `models`, the policy for all, and the user's own words."""
+
+
 SPEC_KEYS = [one.name for one in fields(ModelSpec) if one.name != "name"]
-POLICY_KEYS = [one.name for one in fields(_EntryPolicy)]
-
-_HEAD = """\
-# The reward models that `pytest audits --model NAME` knows by name.
-#
-# This file is data only: names, numbers, texts and lists. It has no expressions, templates or
-# imports, and YAML's anchors, aliases, tags and merge keys are refused. A key that is unknown,
-# written twice or of the wrong type is an error with its line number.
-#
-# models:              one entry per model, under the name that `--model` and the reports use
-#   NAME:
-"""
-_TAIL = """\
-# bounds, severity:    the same for all models that do not say otherwise
-#
-# Words of one's own (docs/how-to/own-words.md), which may stand in a file for --rm-prompts as well:
-"""
-
-
-def explanation() -> str:
-    """Return the comment at the head of a models.yaml: every key and what it means."""
-    entry = "".join(_comment_lines(*each) for each in meanings().items())
-    own = "".join(_comment_lines(*each, indent=1) for each in _meanings_of(OwnKeys).items())
-    return _HEAD + entry + _TAIL + own
-
-
-def meanings() -> dict[str, str]:
-    """Return the explanation of each key of a model's entry in models.yaml, by key."""
-    return _meanings_of(ModelSpec) | _meanings_of(_EntryPolicy)
-
-
-def _meanings_of(kind: type) -> dict[str, str]:
-    hints = get_type_hints(kind, include_extras=True)
-    keys = {name: hint for name, hint in hints.items() if hasattr(hint, "__metadata__")}
-    return {name: hint.__metadata__[0].meaning for name, hint in keys.items()}
-
-
-def _comment_lines(name: str, meaning: str, *, indent: int = 5) -> str:
-    first, rest = "#" + " " * indent + f"{name:<{22 - indent}} ", "#" + " " * 23
-    lines = textwrap.wrap(
-        meaning, 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
-    )
-    return "\n".join(lines) + "\n"
+POLICY_KEYS = [*EntryPolicy.model_fields]

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from rmaudit.config import strict_yaml
 from rmaudit.config.model_spec import Key
-from rmaudit.config.models_yaml_schema import (
-    ENSEMBLE,
-    ENTRY,
-    IMPLICIT,
-    JUDGE,
-    LEXICON,
-    PROMPT,
-    RANKING,
-    WAIVER,
-    BoundKeys,
-    Strict,
-)
+from rmaudit.config.models_yaml_schema import Strict
 from rmaudit.config.strict_yaml import Document, YamlProblem, described, label
 from rmaudit.errors import nearest
-
-_OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankings": RANKING}
-
-_OF_ENTRY: dict[str, type[Strict]] = {
-    "judge": JUDGE,
-    "implicit": IMPLICIT,
-    "ensemble": ENSEMBLE,
-}
 
 
 def validated(document: Document, root: type[Strict]) -> dict[str, Any]:
@@ -118,16 +100,11 @@ def _a_mapping(path: strict_yaml.Path, root: type[Strict]) -> str:
 
 def _type_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
     """Return the pydantic type of the mapping at a path of YAML keys."""
-    match path:
-        case ():
-            return root
-        case ("models", _):
-            return ENTRY
-        case ("models", _, str(key)) if key in _OF_ENTRY:
-            return _OF_ENTRY[key]
-        case (str(key), _) if key in _OWN:
-            return _OWN[key]
-        case (*_, "waivers", _):
-            return WAIVER
-        case _:
-            return BoundKeys
+    at: Any = root
+    for key in path:
+        named = get_origin(at) is dict  # a mapping of names, of which each value has one type
+        at = get_args(at)[1] if named else at.model_fields[key].annotation
+        if isinstance(at, UnionType):  # with None
+            at = get_args(at)[0]
+    found: type[Strict] = at
+    return found

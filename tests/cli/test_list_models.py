@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
 from rmaudit.checkpoints import bundled_model
-from rmaudit.config.models_yaml_schema import explanation, meanings
+from rmaudit.cli.list_models import explanation, meanings
 from rmaudit.scores.score_store import Store
 from rmaudit.scores.shard_scoring import Work
 from tests.cli.running import run

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rmaudit.checkpoints import bundled_model
+from rmaudit.cli.list_models import explanation
 from rmaudit.config.model_registry import FILE, ModelSpec, Registry, load_registry
-from rmaudit.config.models_yaml_schema import OwnKeys, explanation
+from rmaudit.config.models_yaml_schema import OWN
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.errors import SpecError
 from rmaudit.verdicts.estimates_and_bounds import Severity
@@ -425,8 +426,9 @@ def test_the_bundled_file_begins_with_the_explanation_of_every_key() -> None:
     assert current, (
         "put what `rmaudit models --keys` prints in place of the comment at the top of models.yaml"
     )
-    for field in [*fields(ModelSpec)[1:], *fields(Rules), *fields(OwnKeys)]:
-        assert re.search(rf"^# +{field.name} +\w+[;:,]? \w+", said, re.MULTILINE), field.name
+    names = [field.name for field in (*fields(ModelSpec)[1:], *fields(Rules))]
+    for name in [*names, *OWN.model_fields]:
+        assert re.search(rf"^# +{name} +\w+[;:,]? \w+", said, re.MULTILINE), name
     assert max(map(len, said.splitlines())) <= 100
 
 

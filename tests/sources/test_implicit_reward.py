@@ -176,10 +176,16 @@ def test_tokens_that_only_one_model_knows_are_not_scored(tmp_path: Path) -> None
         ("{policy: ./policy, reference: ./reference}", "the key 'beta' is missing"),
         ("{policy: ./policy, beta: 1}", "the key 'reference' is missing; expected a model"),
         ("{policy: ./policy, reference: ./reference, beta: 0}", "expected a number above 0"),
-        ("{policy: who, reference: ./reference, beta: 1}", "models.yaml:2: A: source: expected"),
+        (
+            "{policy: who, reference: ./reference, beta: 1}",
+            "models.yaml:2: A: implicit: policy: 'who' is no model",
+        ),
         ("{policy: A}", "models.yaml:2: A: implicit: policy: A is an implicit reward itself"),
         ("{policy: a/c, reference: A, beta: 1}", "A: implicit: reference: A is an implicit"),
-        ("{reference: a/c, beta: 1}", "models.yaml:2: A: implicit: policy: expected a model"),
+        (
+            "{reference: a/c, beta: 1}",
+            "models.yaml:2: A: implicit: the key 'policy' is missing; expected a model",
+        ),
     ],
 )
 def test_the_registry_refuses_half_of_one(tmp_path: Path, keys: str, said: str) -> None:
