@@ -1,29 +1,27 @@
 """Ray actors: `ScoreMaker` computes the scores of one model, `FileServer` serves a folder's files.
 
-What is sent to them and back is plain: texts, numbers, bytes, and tuples and mappings of these.
+What is sent to them and back is data: a model's entry, requests for scores, texts, numbers, bytes.
 Their code is that of the rmaudit that is installed where they run, never sent.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rmaudit.config.model_spec import Ensemble, Implicit, Judge, ModelSpec
+from rmaudit.config.model_spec import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
 from rmaudit.errors import RmauditError
-from rmaudit.prompts import Prompt
 from rmaudit.runs.run_scores import Request, Scores
 from rmaudit.scores.score_cache_files import LocalFiles
 
 if TYPE_CHECKING:
-    from rmaudit.distributed.missing_scores import Need, Needs
+    from collections.abc import Mapping
+
+    from rmaudit.distributed.missing_scores import Need
     from rmaudit.models.model_interfaces import Scored
 
 
@@ -76,17 +74,17 @@ class ScoreMaker:
     """
 
     def __init__(
-        self, entry: Mapping[str, Any], module: str, store_root: str, server: str, device: str
+        self, spec: ModelSpec, module: str, store_root: str, server: str, device: str
     ) -> None:
         """Note the model's entry and where the score store is; nothing is opened yet.
 
         `module` is the one that declares the model if it is a function, else "". `store_root` is
         the URL of the store, or the folder of its files where a `server` is named.
         """
-        self.entry, self.module, self.device = dict(entry), module, device
+        self.spec, self.module, self.device = spec, module, device
         self.store_root, self.server = store_root, server
         self._model: Scored | None = None
-        self._asked: tuple[Mapping[str, Any], Needs] | None = None
+        self._needs: Mapping[str, Need] = {}  # of the last request, by the key of the scores
 
     def ready(self) -> str:
         """Open the model; return "", or the reason why it cannot be opened here.
@@ -101,8 +99,7 @@ class ScoreMaker:
         try:
             if self.module:
                 importlib.import_module(self.module)
-            spec = _spec_of_mapping(self.entry)
-            self._model = opened(spec, Opening(self.store.local, self.device))
+            self._model = opened(self.spec, Opening(self.store.local, self.device))
         except (RmauditError, ImportError) as error:
             return str(error)
         return ""
@@ -112,14 +109,14 @@ class ScoreMaker:
         if (close := getattr(self._model, "close", None)) is not None:
             close()
 
-    def make(self, asked: Mapping[str, Any], key: str, start: int | None) -> str:
+    def make(self, request: Request, key: str, start: int | None) -> str:
         """Score the shard of a need from row `start` on, or finish it; return "" or an error.
 
-        `asked` is the request and `key` the key of its scores. To finish (`start` None) is to join
+        `key` is the key of the request's scores. To finish (`start` None) is to join
         the shards, or to make a search.
         """
         try:
-            need = self._need(asked, key)
+            need = self._need(request, key)
             if need.work is None:
                 Scores(self.store, self.device).again(need.model, need.request)
             elif start is None:
@@ -131,7 +128,7 @@ class ScoreMaker:
             return str(error)
         return ""
 
-    def _need(self, asked: Mapping[str, Any], key: str) -> Need:
+    def _need(self, request: Request, key: str) -> Need:
         """Return the `Need` with this `key`; plan its request first, unless it is the last one.
 
         Shards of one request come in a row.
@@ -141,71 +138,11 @@ class ScoreMaker:
         if self._model is None and (why := self.ready()):  # it was started again
             raise RmauditError(why)
         assert self._model is not None, "it is ready"  # noqa: S101  (for types)
-        if self._asked is None or self._asked[0] != asked or key not in self._asked[1].found:
+        if key not in self._needs:
             needs = Needs(self.store, self.device)
-            needs.ask(self._model, from_plain(asked))
-            self._asked = asked, needs
-        found = self._asked[1].found
-        if key not in found:
+            needs.ask(self._model, request)
+            self._needs = needs.found
+        if key not in self._needs:
             message = "its scores would have another key on this node; give all nodes the same "
             raise RmauditError(f"{message}rmaudit, files of the model, and reference data")
-        return found[key]
-
-
-def plain(request: Request) -> dict[str, Any]:
-    """Convert a request to plain data (mappings, sequences, strings, numbers), for other hosts.
-
-    `from_plain` reads it. Of the run's own words it has what a sample can name: lexicons, and where
-    their files are.
-    """
-    given = dict(request.given)
-    for name in {"prompt", "settings"} & given.keys():
-        given[name] = asdict(given[name])
-    if (own := given.get("own_words")) is not None:
-        files = {name: (str(one.file), one.scale) for name, one in own.lexicons.items()}
-        given["own_words"] = {
-            "language": own.language,
-            "lexicons": files,
-            "instead": {**own.instead},
-        }
-    if (answers := given.get("answers")) is not None:
-        own = [name for name in ("prompt", "turns", "response") if name in answers]
-        given["answers"] = {name: answers[name].tolist() for name in own}
-    return {"kind": request.kind, "spec": asdict(request.spec), "given": given}
-
-
-def from_plain(data: Mapping[str, Any]) -> Request:
-    """Rebuild a request from the mapping that `plain` returned."""
-    import pandas as pd
-
-    from rmaudit.search.search_settings import Settings
-
-    made: dict[str, Callable[[Any], Any]] = {
-        "prompt": lambda of: Prompt(**of),
-        "settings": lambda of: Settings(**of),
-        "own_words": _own_words_of_mapping,
-        "answers": pd.DataFrame,
-    }
-    given = {name: made[name](of) if name in made else of for name, of in data["given"].items()}
-    return Request(data["kind"], _spec_of_mapping(data["spec"]), given)
-
-
-def _own_words_of_mapping(given: Mapping[str, Any]) -> OwnWords:
-    files = {
-        name: OwnLexicon(Path(file), scale) for name, (file, scale) in given["lexicons"].items()
-    }
-    return replace(OwnWords(**given), lexicons=files)
-
-
-def _spec_of_mapping(given: Mapping[str, Any]) -> ModelSpec:
-    """Rebuild a model's entry from a mapping, with its nested `Judge`, `Implicit`, `Ensemble`."""
-    judge, implicit, ensemble = given["judge"], given["implicit"], given["ensemble"]
-    if judge is not None:
-        judge = Judge(**judge)
-    if implicit is not None:
-        reference = implicit["reference"]
-        implicit = Implicit(**{**implicit, "reference": reference and _spec_of_mapping(reference)})
-    if ensemble is not None:
-        members = tuple(map(_spec_of_mapping, ensemble["members"]))
-        ensemble = Ensemble(**{**ensemble, "members": members})
-    return ModelSpec(**{**given, "judge": judge, "implicit": implicit, "ensemble": ensemble})
+        return self._needs[key]

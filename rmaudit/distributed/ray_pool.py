@@ -12,13 +12,13 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from rmaudit.config.scorer_functions import entry_of
-from rmaudit.distributed.ray_actors import FileServer, ScoreMaker, plain
+from rmaudit.distributed.ray_actors import FileServer, ScoreMaker
 from rmaudit.distributed.scoring_rounds import Made, Say, title
 from rmaudit.runs.run_scores import FORWARDS
 from rmaudit.scores.progress_bar import Bar
@@ -133,9 +133,12 @@ class Pool:
 
     def _queue(self, need: Need) -> None:
         work, queue = need.work, self.queues.setdefault(need.model.spec, deque())
-        request = replace(need.request, spec=need.model.spec)  # as its options have made it
-        asked = self.ray.put(plain(request))
-        sharded = work is not None and request.kind not in FORWARDS  # which is one forward
+        given = dict(need.request.given)
+        if "own_words" in given:  # a copy, which remembers no hash of the files of this node
+            given["own_words"] = replace(given["own_words"])
+        # The entry is as the run's options have made it.
+        asked = self.ray.put(replace(need.request, spec=need.model.spec, given=given))
+        sharded = work is not None and need.request.kind not in FORWARDS  # which is one forward
         shards = self.store.missing(work) if work is not None and sharded else []
         self.open[need.key] = len(shards)
         queue.extend(RayTask(need, asked, each.start, each.stop - each.start) for each in shards)
@@ -186,7 +189,7 @@ class Pool:
         kind = self.ray.remote(ScoreMaker).options(
             max_restarts=-1, max_task_retries=_RETRIES, **self.each
         )
-        actor = kind.remote(asdict(spec), module, self._store_root, self._server_name, self.device)
+        actor = kind.remote(spec, module, self._store_root, self._server_name, self.device)
         self.actors[actor] = spec
         self.busy[actor.ready.remote()] = actor, None
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from typer.testing import CliRunner
 from rmaudit.cli import app
 from rmaudit.distributed import ray_pool, ray_scoring, scoring_rounds
 from rmaudit.distributed.missing_scores import Needs, NotMadeYet, Plan
-from rmaudit.distributed.ray_actors import ScoreMaker
 from rmaudit.errors import SpecError
 from rmaudit.interrupts import sigterm_stays_ours
 from rmaudit.models.model_factory import load
@@ -34,7 +33,6 @@ from rmaudit.scores.score_store import Store
 from rmaudit.search.search_settings import Settings
 from tests.conftest import unavailable
 from tests.distributed.work import FATAL, NOTES, SECONDS, SHARDS, UNTIL, contents, noted, planned
-from tests.models.test_judges import judge
 from tests.plugin.conftest import AUDITS, Ran, run_in
 from tests.plugin.test_score_planning import BODY
 from tests.scores.s3 import bucket
@@ -145,18 +143,6 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
         ran = CliRunner().invoke(app, ["sweep", *arguments])
         assert ran.exit_code == 4
         assert words in ran.output
-
-
-def test_a_judge_is_opened_from_its_entry_as_plain_data(tmp_path: Path) -> None:
-    """What an actor is sent are mappings, also of a judge's template and words."""
-    model = judge(tmp_path)
-    entry = asdict(model.spec)
-
-    made = ScoreMaker(entry, "", str(tmp_path / "scores"), "", "cpu")
-
-    assert not made.ready()
-    assert made._model is not None
-    assert made._model.spec == model.spec
 
 
 @pytest.mark.nightly
