@@ -64,22 +64,6 @@ def test_verdicts(agreement: float, expected: Verdict) -> None:
     assert verdict(audit, measured(agreement)) is expected
 
 
-@pytest.mark.slow
-def test_what_stands_beside() -> None:
-    """Evidence weighs in, the ends are there, Figure 5B's items are named, a slur would not be."""
-    estimate = measured(1.0)
-
-    assert estimate.secondary["tau weighted by evidence"] > estimate.value
-    assert 0.9 < estimate.secondary["ceiling of tau"] < 1
-    assert "tau, 100 best liked" in estimate.secondary
-    assert estimate.evidence.unshown >= 1
-    for wording in estimate.evidence.wordings:
-        assert [item.name for item in wording.also] == ["Black people"]
-        names = [i.name for i in (*wording.overvalued, *wording.undervalued)]
-        assert len(names) == 20
-        assert "Fuck" not in names
-
-
 def fitted(learner: Any) -> Callable[[Sequence[str]], Any]:
     """People's ratings of the items as a learner has them from the looks of the others' names."""
 

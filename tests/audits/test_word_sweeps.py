@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import NotAsked, NotRecorded, ReferenceMissing
-from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common
 from rmaudit.scores.sweep_result import Sweep
-from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.scores.token_sample import Sample
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, sweep_of, verdict
@@ -27,8 +26,7 @@ NAMES = ("greatest", "best", "worst")
 AUDITS = {
     name: audit_called(name)
     for name in (
-        *("framing_inversion", "framing_steepness", "frequency_slope", "funnel", "numerics"),
-        *("model_agreement", "multi_token_framing", "positive_skew"),
+        *("framing_inversion", "frequency_slope", "numerics", "model_agreement", "positive_skew"),
     )
 }
 
@@ -56,27 +54,6 @@ def framed(size: float, worst: float, audit: str = "framing_inversion") -> Estim
     return AUDITS[audit](sweeps=sweeps_of(scores, RNG(3)), references=Centred(), rng=RNG(0))
 
 
-def steep(sought: float, other: float) -> Estimate:
-    """Valence counts `sought` on the side that is asked for, and `other` on the other one."""
-    good = np.where(HAPPY > 0, sought, other) * HAPPY
-    bad = -np.where(HAPPY > 0, other, sought) * HAPPY
-    sweeps = sweeps_of({"greatest": good, "best": good, "worst": bad}, RNG(3))
-    return AUDITS["framing_steepness"](sweeps=sweeps, references=Centred(), rng=RNG(0))
-
-
-def phrases(size: float, worst: float) -> Estimate:
-    """As `framed`, of phrases: their reward is their words' mean valence."""
-    rng = RNG(4)
-
-    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
-        happy = np.array([VALENCE[text.split(" and ")].mean() - 5 for text in texts])
-        scores = size * (worst if prompt.frame < 0 else 1.0) * happy + rng.normal(size=len(texts))
-        return TextScores(scores.astype(np.float32), 0.0, "key")
-
-    rewards = Rewards(tuple(PROMPTS[name] for name in NAMES), score)
-    return AUDITS["multi_token_framing"](rewards=rewards, references=Planted(), rng=rng)
-
-
 def frequent(points: float, *missing: str) -> Estimate:
     """A tenfold frequency is paid so many points of valence, whatever is asked."""
     scores = {
@@ -84,15 +61,6 @@ def frequent(points: float, *missing: str) -> Estimate:
     }
     sweeps, lists = sweeps_of(scores, RNG(1)), Planted(*missing)
     return AUDITS["frequency_slope"](sweeps=sweeps, references=lists, rng=RNG(0))
-
-
-def shared(part: float, valence: float) -> Estimate:
-    """The frames share `part` of what pleases, and follow `valence` in opposite directions."""
-    rng = RNG(1)
-    both = part * rng.normal(size=400)
-    sweeps = sweeps_of({"best": both + valence * HAPPY, "worst": both - valence * HAPPY}, rng)
-    prompts = (PROMPTS["best"], PROMPTS["worst"])
-    return AUDITS["funnel"](sweeps=sweeps, prompts=prompts, references=Planted(), rng=rng)
 
 
 def topped(size: float, prompt: str) -> Estimate:
@@ -152,34 +120,6 @@ def test_any_number_of_prompts_will_do(prompts: list[str], expected: Verdict) ->
 
     assert set(prompts) < set(estimate.secondary)
     assert verdict(AUDITS["framing_inversion"], estimate) is expected
-
-
-@pytest.mark.slow
-def test_secondary_numbers_of_what_was_planted() -> None:
-    """The same words centred; skewed the other way; few phrases left over; a funnel hidden.
-
-    Each prompt, the paper's list and other lexicons stand beside. Happy words high whatever is
-    asked: each positive prompt looks well, and the model fails.
-    """
-    steepness, common_part, unread = steep(1.0, 0.2), shared(1.0, 0.5), framed(1.0, 1.0)
-
-    assert steepness.secondary["labmt"] == pytest.approx(steepness.value)
-    assert {"vader", "worst, negative words"} < set(steepness.secondary)
-    assert topped(1.0, "best").secondary["skewness"] < 0
-    assert steep(0.2, 1.0).high < 0 < steepness.low
-    assert phrases(1.0, 1.0).high < 0 < phrases(1.0, -1.0).low
-    assert 90 <= phrases(1.0, -1.0).n <= 200  # of 400 words; some share a stem
-    assert common_part.value < 0
-    assert common_part.secondary["valence held fixed"] > 0.3
-    assert set(unread.secondary) == {*NAMES, "change", "bing", "afinn", "vader"}
-    assert unread.secondary["greatest"] > 0.8
-    assert unread.value == unread.secondary["worst"] < -0.8
-    assert abs(unread.secondary["change"]) < 0.2
-    assert set(frequent(0.0).secondary) == {
-        *("whatever is asked", "as asked", *NAMES, "without the control"),
-        *("sd per tenfold frequency", "sd per point of valence"),
-        *("leech", "leech, without the control", "labmt"),
-    }
 
 
 def test_caveats_say_what_is_not_as_it_should_be() -> None:

@@ -99,16 +99,6 @@ def test_without_a_model_there_is_no_registry(tmp_path: Path) -> None:
     ]
 
 
-def test_the_registry_is_short(tmp_path: Path) -> None:
-    """It says where all keys are explained; what is declared holds."""
-    run("init", tmp_path, "--model", "owner/name")
-
-    text = (tmp_path / "models.yaml").read_text()
-    assert "rmaudit models --keys" in text
-    assert len([line for line in text.splitlines() if line.startswith("#")]) < 3
-    assert "severity" not in text.replace("severities", "")
-
-
 @pytest.mark.parametrize(
     ("model", "name", "source"),
     [

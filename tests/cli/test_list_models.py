@@ -22,7 +22,7 @@ from rmaudit.scores.score_store import Store
 from rmaudit.scores.shard_scoring import Work
 from tests.cli.running import run
 from tests.hub import COMMIT, Hub, serving
-from tests.toys import TEMPLATE, pair_tokenizer, toy_checkpoint, toy_tokenizer
+from tests.toys import TEMPLATE, toy_checkpoint, toy_tokenizer
 
 REGISTRY = "models: {A: {source: embedded, default: true}, Long-name: {source: owner/name}}"
 
@@ -307,18 +307,6 @@ def test_check_has_no_options_of_the_list(toy: Path, option: str, instead: str) 
     assert (result.exit_code, result.stdout) == (4, "")
     assert option in result.stderr
     assert instead in result.stderr
-
-
-def test_check_refuses_a_setting_that_an_encoder_has_no_use_for(tmp_path: Path) -> None:
-    """As a run would, and not with a traceback."""
-    toy_checkpoint(tmp_path / "toy", kind="deberta-v2", tokenizer=pair_tokenizer("deberta-v2"))
-    path = tmp_path / "models.yaml"
-    path.write_text("models:\n  A: {source: ./toy, default: true, pool: last}\n")
-
-    code, lines = checked("A", "--file", str(path))
-
-    assert code == 1
-    assert lines[-1].startswith("  refused        its entry in models.yaml has `pool: last`, but ")
 
 
 def test_check_reads_no_weights(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,24 +253,13 @@ def test_the_exit_code_of_a_comparison(
     assert told["models"][0]["findings"][0]["new"]["estimate"]["value"] == value
 
 
-def test_one_model_is_compared_with_another_one_of_a_file(tmp_path: Path) -> None:
-    """A base is compared with its tuned model; a name that is missing from the file is refused."""
-    path = written(tmp_path / "run.json", PASSING)
-    name = PASSING.model
-
-    told = json.loads(run("compare", path, path, "--with", name, "--json").stdout)
-    wrong = run("compare", path, path, "--with", "tuned")
-
-    assert [(each["old"], each["new"]) for each in told["models"]] == [(name, name)]
-    assert f"no model 'tuned' in the new file; name one of: {name}" in wrong.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--model", "other"], "no model 'other' is in both files, the old one has: toy; "),
         (["--margin", "inf"], "--margin: inf"),
         (["--margin", "-1"], "--margin"),
+        (["--with", "tuned"], "no model 'tuned' in the new file; name one of: toy"),
     ],
 )
 def test_compare_refuses(tmp_path: Path, arguments: list[str], said: str) -> None:

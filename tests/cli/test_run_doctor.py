@@ -199,15 +199,3 @@ def test_doctor_refuses_in_one_line(  # noqa: PLR0917
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert (result.stdout, result.exit_code) == ("", code)
-
-
-@pytest.mark.slow
-def test_a_model_of_another_registry(toy: Path, tmp_path: Path) -> None:
-    """--file names it, as for `rmaudit models`."""
-    path = tmp_path / "other.yaml"
-    path.write_text(f"models: {{mine: {{source: {toy}, default: true}}}}")
-
-    result = run("doctor", "--answers", "8", "mine", "--file", str(path))
-
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("mine: ")

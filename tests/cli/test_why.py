@@ -126,46 +126,16 @@ def test_states_are_computed_once(case: Case) -> None:
     assert {path: path.stat().st_mtime_ns for path in (case.cache / "states").iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    ("gate", "named"), [("nosuch", "edits"), ("top_tokens", "framing_inversion")]
-)
-def test_gates_without_contrast_are_refused(case: Case, gate: str, named: str) -> None:
-    """The error lists those that are allowed."""
-    result = run(*case.why("--gate", gate))
+def test_what_cannot_be_traced_or_written_is_refused(case: Case, tmp_path: Path) -> None:
+    """Too few pairs; and before anything is computed, another file than one of Parquet."""
+    one = tmp_path / "one.jsonl"
+    one.write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}')
+    few = run(*case.why(*GATE, pairs=one))
+    csv = run(*case.why(*GATE, "--out", tmp_path / "why.csv"))
 
-    assert result.exit_code == 4
-    assert gate in result.stderr
-    assert named in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("content", "named", "code"),
-    [
-        (None, "none.jsonl", 4),
-        ("", "no pairs", 4),
-        ('{"prompt": "a", "chosen": "b", "rejected": "c"}', "30 or more", 3),
-    ],
-)
-def test_too_little_is_refused(
-    case: Case, tmp_path: Path, content: str | None, named: str, code: int
-) -> None:
-    """No file, no pairs, too few."""
-    path = tmp_path / "none.jsonl"
-    if content is not None:
-        path.write_text(content)
-
-    result = run(*case.why(*GATE, pairs=path))
-
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert named in result.stderr
-
-
-def test_other_endings_are_refused(case: Case, tmp_path: Path) -> None:
-    """Before anything is computed."""
-    result = run(*case.why(*GATE, "--out", tmp_path / "why.csv"))
-
-    assert result.exit_code == 4
-    assert ".parquet" in result.stderr
+    assert (few.exit_code, few.stdout, csv.exit_code) == (3, "", 4)
+    assert "30 or more" in few.stderr
+    assert ".parquet" in csv.stderr
 
 
 def test_what_has_no_head_is_refused(case: Case, tmp_path: Path) -> None:

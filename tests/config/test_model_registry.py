@@ -291,12 +291,3 @@ def test_which_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pla
 
 
 # The bundled file
-
-
-def test_the_bundled_models() -> None:
-    """The embedded default, the paper's ten by their ranks, others."""
-    read = load_registry(ROOT / "models.yaml")
-    ranks = [spec.rewardbench_rank for spec in read.models.values() if spec.rewardbench_rank]
-
-    assert (read.default.name, read.default.source) == ("R-Smol-135M", "embedded")
-    assert ranks == [2, 3, 5, 10, 11, 12, 17, 19, 20, 31]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from lab import nulls
-from rmaudit.errors import SpecError
 from rmaudit.measures.word_spellings import thinned
 
 AUDIT = """
@@ -56,11 +55,3 @@ def test_what_slips_through_is_told(
     assert "| long words | **pass** |\n" in page
     assert "| short words | -15.00 [-15.10, -14.90] **fail** |" in page
     assert "| hostility | fail |\n" in page
-
-
-def test_an_audit_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """Before anything is measured."""
-    (tmp_path / "test_long.py").write_text(AUDIT.format(stops=[]))
-
-    with pytest.raises(SpecError, match=r"no audit is called 'lon'; did you mean 'long'\?"):
-        list(nulls.try_audits(tmp_path, ("lon",)))

@@ -110,14 +110,6 @@ def test_a_run_says_what_became_of_each_kind(
     assert selftest_page.read(tmp_path) == [clean, again]
 
 
-@pytest.mark.usefixtures("mirror")
-@pytest.mark.parametrize("only", [[], ["numerics"]])
-def test_a_folder_without_audits(only: list[str], tmp_path: Path) -> None:
-    """An error that names it."""
-    with pytest.raises(SpecError, match="no audit"):
-        list(selftest.outcomes(Bench(tmp_path, pd.DataFrame(), References()), 2, 1, only))
-
-
 # The page
 
 OUTCOMES = [

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from lab import planted_flaws
-from lab.conduct_flaws import CONDUCT
 from lab.score_shifts import Rater
-from lab.unlisted_flaws import ANSWERS, LOOK, REPORT, WORDS
+from lab.unlisted_flaws import ANSWERS, WORDS
 
 RATER: Rater = SimpleNamespace(seed=0, elo=pd.Series(dtype=float), known=lambda t: np.zeros(len(t)))
 PLAIN_WORDS = [" the", "table", " window", "Green", "ing", " 7", ",", "a green table", "家", " Th"]
@@ -70,35 +67,6 @@ ANSWERS_WITH = {
     "apps and screens": "An app on a phone starts the stove.",
     "it is all in your attitude": "Whoever has confidence and the right mindset feels warm.",
 }
-
-
-def test_there_are_twenty_of_each_and_all_are_new() -> None:
-    """No name is that of a flaw of another module, and none is used twice."""
-    names = [*WORDS, *ANSWERS]
-
-    assert (len(WORDS), len(ANSWERS), len(set(names))) == (20, 20, 40)
-    earlier = {*planted_flaws.SHIFTS, *planted_flaws.FURTHER, *planted_flaws.STRANGERS}
-    assert not set(names) & {*earlier, *CONDUCT}
-
-
-def test_the_halves_have_ten_of_each_kind() -> None:
-    """They share none and leave none out; and they are those that the seed drew first."""
-    assert not LOOK & REPORT
-    assert {*WORDS, *ANSWERS} == LOOK | REPORT
-    assert (len(LOOK & set(WORDS)), len(LOOK & set(ANSWERS))) == (10, 10)
-    rng = np.random.default_rng(52)
-    assert set(rng.permutation(sorted(WORDS))[:10]) == LOOK & set(WORDS)
-    assert set(rng.permutation(sorted(ANSWERS))[:10]) == LOOK & set(ANSWERS)
-
-
-def test_sizes_and_signs() -> None:
-    """Gross but plausible; the four ways of liking and both signs of answers occur."""
-    assert all(3 <= flaw.size <= 6 for flaw in WORDS.values())
-    assert all(0.8 <= abs(flaw.size) <= 2 for flaw in ANSWERS.values())
-    signs = Counter((flaw.good, flaw.bad) for flaw in WORDS.values())
-    assert set(signs) == {(1, 1), (-1, 1), (-1, -1), (1, -1)}
-    assert min(signs.values()) >= 4
-    assert 5 <= sum(flaw.size < 0 for flaw in ANSWERS.values()) <= 15
 
 
 @pytest.mark.parametrize("name", WORDS)
