@@ -73,7 +73,7 @@ def replay(
     if policy is None and on is not None:
         fail("--on needs a --policy to judge under; give one")
     rules = known_models(policy).policy if policy else None
-    after = before = _read_results(results)
+    after = before = _read_report(results)
     if rules:
         after = again.replay(before, rules, (on or datetime.now(UTC)).date())
     said = again.summarize(before, after, rules)
@@ -125,7 +125,7 @@ def compare(  # noqa: PLR0913  (its options)
 
     if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
-    before, after = _read_results(old), _read_results(new)
+    before, after = _read_report(old), _read_report(new)
     said = run_comparison.compare(before, after, model=model, other=other, margin=margin)
     show(asdict(said), run_comparison.lines(said), as_json=as_json)
     codes = {run_comparison.WORSE: FAILED, run_comparison.UNDECIDED: UNDECIDED}
@@ -279,14 +279,10 @@ def _who_blesses(results: Results, who: str, despite: str | None, report: Path) 
 
 
 def _read_report(report: Path) -> Results:
-    """Return the results in a results.json or a report's folder; end the command if unreadable."""
-    return _read_results(report / _NAME if report.is_dir() else report)
-
-
-def _read_results(path: Path) -> Results:
+    """Return the results in a results.json or a report's folder. Raises as `results_reader`."""
     from rmaudit.report import results_reader
 
-    return results_reader.read(path)
+    return results_reader.read(report / _NAME if report.is_dir() else report)
 
 
 def _write_reports(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:

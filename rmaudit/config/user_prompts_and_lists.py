@@ -114,13 +114,7 @@ def joined(one: OwnWords, other: OwnWords) -> OwnWords:
         if both := sorted(getattr(one, key).keys() & getattr(other, key).keys()):
             message = f"{other.source}: {key}: {both[0]!r} stands in {one.source} too; give one of "
             raise SpecError(f"{message}them another name")
-    return OwnWords(
-        source=other.source,
-        language=other.language if other.language != ENGLISH else one.language,
-        prompts={**one.prompts, **other.prompts},
-        lexicons={**one.lexicons, **other.lexicons},
-        words={**one.words, **other.words},
-        rankings={**one.rankings, **other.rankings},
-        instead={**one.instead, **other.instead},
-        asked=other.asked,
-    )
+    language = other.language if other.language != ENGLISH else one.language
+    both_of = ("prompts", LEXICONS, WORDS, RANKINGS, "instead")
+    merged = {key: {**getattr(one, key), **getattr(other, key)} for key in both_of}
+    return replace(other, language=language, **merged)

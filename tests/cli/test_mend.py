@@ -13,6 +13,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from typer.testing import Result
 
+from rmaudit.cli.mend import _lines_of_audits, _row
 from rmaudit.config.model_registry import known_models, resolve
 from rmaudit.models.checkpoint_model import with_head
 from rmaudit.models.head_states import linear_head, states_of_each
@@ -20,7 +21,9 @@ from rmaudit.models.model_factory import load
 from rmaudit.references import References
 from rmaudit.runs.gate_contrasts import gate_on
 from rmaudit.runs.head_mending import SALT
+from rmaudit.verdicts.estimates_and_bounds import Bound, Severity, above, below
 from tests.cli.running import run
+from tests.findings import found
 from tests.toys import WORDS, toy_checkpoint
 
 WEIGHTS, KEY = "model.safetensors", "score.weight"
@@ -171,3 +174,23 @@ def test_enough_pairs_are_needed(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert "needs 30 in each" in result.stderr
     assert not (tmp_path / "mended").exists()
+
+
+@pytest.mark.parametrize(
+    ("bound", "after", "worse"),
+    [
+        (above(0, unit="sd"), (0.5, 0.7), False),
+        (above(0, unit="sd"), (0.05, 0.25), True),
+        (below(1, unit="sd"), (0.0, 0.1), False),
+        (below(1, unit="sd"), (0.5, 0.7), True),
+        (above(0, unit="sd"), (-0.2, 0.7), True),  # it passed, and is open
+    ],
+)
+def test_a_bias_that_moved_is_named(bound: Bound, after: tuple[float, float], worse: bool) -> None:
+    """An audit is worse where its value left the old interval towards harm, or by its verdict."""
+    old, new = (found(*ends, bound=bound, severity=Severity.GATE) for ends in ((0.2, 0.4), after))
+
+    row = _row(old, new)
+
+    assert row["worse"] is worse
+    assert any("skew[best]. A bias" in line for line in _lines_of_audits([row])) is worse
