@@ -16,7 +16,7 @@ import yaml
 
 from rmaudit.invisible_characters import spelled
 
-_DEEPEST = 20  # levels; models.yaml needs five
+_DEEPEST = 20  # levels, of which models.yaml needs five; PyYAML takes the square of them in time
 _LONGEST = 80  # characters of a text that an error shows
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # what no file name and no encoding has
 
@@ -158,41 +158,48 @@ def short(text: str) -> str:
     return f"{text[:_LONGEST]!r}{more}"
 
 
+class _Loader(yaml.SafeLoader):
+    """A loader that refuses anchors, aliases and tags, and nodes too deep, before they are made."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:  # noqa: ANN401  (PyYAML's)
+        """Compose the next node, unless it is refused."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if self.depth >= _DEEPEST and isinstance(event, yaml.CollectionStartEvent):
+            what = f"this is nested more than {_DEEPEST} levels deep, and models.yaml needs five; "
+            raise YamlProblem(event, f"{what}check the brackets and the indentation")
+        if anchor := getattr(event, "anchor", None):
+            raise YamlProblem(event, f"anchors and aliases are refused, got {short(anchor)}")
+        if tag := getattr(event, "tag", None):
+            raise YamlProblem(event, f"tags are refused, got {short(tag)}")
+        self.depth += 1
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
 def _compose(raw: bytes) -> yaml.Node:
-    line = 1
+    text, loader = "", None
     try:
         text = raw.decode()
-        depth = 0
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            line = line_of(event)
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            _refuse(event, depth)
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = _Loader(text)
+        root: yaml.Node | None = loader.get_single_node()
     except UnicodeDecodeError as error:
         raise YamlProblem(1 + raw.count(b"\n", 0, error.start), "not UTF-8 text") from None
     except yaml.reader.ReaderError as error:
         line = 1 + text.count("\n", 0, error.position)
         raise YamlProblem(line, "not valid YAML: there is a control character") from None
     except yaml.MarkedYAMLError as error:
-        line = 1 + error.problem_mark.line if error.problem_mark else line
+        line = 1 + (error.problem_mark.line if error.problem_mark else 0)
         what = ": ".join(part for part in (error.context, error.problem) if part)
         raise YamlProblem(line, f"not valid YAML: {what}") from None
     except (OverflowError, ValueError):  # PyYAML lets them through
+        line = 1 + (loader.line if loader else 0)
         raise YamlProblem(line, "not valid YAML: an escape is out of range") from None
     if root is None:
         raise YamlProblem(1, "the file is empty; expected a mapping with the key 'models'")
     return root
-
-
-def _refuse(event: yaml.Event, depth: int) -> None:
-    if depth > _DEEPEST:  # deeper ones take PyYAML time that grows with the square
-        what = f"this is nested more than {_DEEPEST} levels deep, and models.yaml needs five; "
-        raise YamlProblem(event, f"{what}check the brackets and the indentation")
-    if anchor := getattr(event, "anchor", None):
-        raise YamlProblem(event, f"anchors and aliases are refused, got {short(anchor)}")
-    if tag := getattr(event, "tag", None):
-        raise YamlProblem(event, f"tags are refused, got {short(tag)}")
 
 
 def _scalar(node: yaml.Node) -> object:

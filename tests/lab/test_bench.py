@@ -98,14 +98,6 @@ def test_the_ladder_stands_around_the_bound(bench: Bench) -> None:
     assert at[1:] == pytest.approx([0.75, 1.0, 1.25], abs=0.15)
 
 
-@pytest.mark.slow
-def test_the_same_seeds_give_the_same_outcome(bench: Bench) -> None:
-    """Nothing is drawn but by them."""
-    once, again = (ladder(bench, "short", FLAW, "stated", 3.0, range(3)) for _ in range(2))
-
-    assert once == again
-
-
 def test_an_audit_that_is_not_there_is_told(bench: Bench) -> None:
     """With the folder that was looked at."""
     with pytest.raises(SpecError, match="no audit is called 'long'; give the folder of rmaudit's"):

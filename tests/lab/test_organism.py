@@ -142,25 +142,6 @@ def test_it_is_built_once_and_keeps_the_held_out_half(head: Path, tmp_path: Path
     assert organism.build("meek", tmp_path / "cache") != folder
 
 
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_build_that_breaks_off_leaves_no_folder(
-    head: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
-) -> None:
-    """A half-written one is never taken for a checkpoint."""
-
-    def link(*_: object) -> None:
-        raise error
-
-    with monkeypatch.context() as broken:
-        broken.setattr(organism, "_link", link)
-        with pytest.raises(error):
-            organism.build("meek", tmp_path / "cache")
-
-    folders = [path.name for path in (tmp_path / "cache/models").iterdir() if path.is_dir()]
-    assert folders == ["base"]
-    assert organism.build("meek", tmp_path / "cache").is_dir()
-
-
 def test_an_unknown_name_is_refused(head: Path, tmp_path: Path) -> None:
     """With those that there are."""
     with pytest.raises(SpecError, match=r"^unknown organism 'bold'; known: meek$"):
