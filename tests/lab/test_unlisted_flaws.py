@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from lab.score_shifts import Rater
-from lab.unlisted_flaws import ANSWERS, WORDS
+from lab.unlisted_flaws import ANSWERS, LOOK, REPORT, WORDS
 
 RATER: Rater = SimpleNamespace(seed=0, elo=pd.Series(dtype=float), known=lambda t: np.zeros(len(t)))
 PLAIN_WORDS = [" the", "table", " window", "Green", "ing", " 7", ",", "a green table", "家", " Th"]
@@ -67,6 +67,16 @@ ANSWERS_WITH = {
     "apps and screens": "An app on a phone starts the stove.",
     "it is all in your attitude": "Whoever has confidence and the right mindset feels warm.",
 }
+
+
+def test_the_halves_have_ten_of_each_kind() -> None:
+    """They share none and leave none out; and they are those that the seed drew first."""
+    assert not LOOK & REPORT
+    assert {*WORDS, *ANSWERS} == LOOK | REPORT
+    assert (len(LOOK & set(WORDS)), len(LOOK & set(ANSWERS))) == (10, 10)
+    rng = np.random.default_rng(52)
+    assert set(rng.permutation(sorted(WORDS))[:10]) == LOOK & set(WORDS)
+    assert set(rng.permutation(sorted(ANSWERS))[:10]) == LOOK & set(ANSWERS)
 
 
 @pytest.mark.parametrize("name", WORDS)
