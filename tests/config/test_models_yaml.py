@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rmaudit.checkpoints import bundled_model
 from rmaudit.cli.list_models import explanation
 from rmaudit.config.model_registry import FILE, ModelSpec, Registry, load_registry
+from rmaudit.config.model_spec import Implicit
 from rmaudit.config.models_yaml_schema import OWN
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.errors import SpecError
@@ -183,6 +184,30 @@ def test_folders_start_at_the_file(
 
     expected = meant.format(tmp_path).replace(f"{tmp_path.name}/../", "")
     assert (spec.source, spec.base) == (expected, expected)
+
+
+def test_an_implicit_reward_is_made_of_the_models_that_it_names(tmp_path: Path) -> None:
+    """Models of the file, folders beside it and hub ids; it takes what it does not say itself."""
+    (tmp_path / "run").mkdir()
+    start = f"source: owner/base, revision: {HASH}, dtype: float16, template: chat.jinja"
+    text = f"""models:
+  A: {{implicit: {{policy: start, reference: run, beta: 0.5, closing: true}}, dtype: bfloat16}}
+  B: {{implicit: {{policy: run, reference: owner/base, beta: 0.1}}}}
+  C: {{implicit: {{policy: owner/base}}}}
+  start: {{{start}, default: true}}
+"""
+    models, folder = load_registry(write(tmp_path, text)).models, str(tmp_path / "run")
+
+    taken = (models["A"].source, models["A"].revision, models["A"].dtype, models["A"].template)
+    assert taken == ("owner/base", HASH, "bfloat16", str(tmp_path / "chat.jinja"))
+    assert models["A"].implicit == Implicit(ModelSpec("A's reference", folder), 0.5, closing=True)
+    assert (models["B"].source, models["C"].source) == (folder, "owner/base")
+    own = ModelSpec("B's reference", "owner/base")
+    assert models["B"].implicit == Implicit(own, 0.1, closing=False)
+    assert models["C"].implicit == Implicit(None, 1.0, closing=False)
+    text = text.replace("policy: owner/base", "policy: E") + "  D: {source: a/b}\n"
+    said = refusal(tmp_path, f"{text}  E: {{ensemble: {{members: [start, D], rule: mean}}}}\n")
+    assert said.startswith("4: C: implicit: policy: E is an ensemble, and no language model")
 
 
 # What is wrong with a file: where, what was found, what is allowed
