@@ -171,7 +171,7 @@ def test_enough_pairs_are_needed(tmp_path: Path) -> None:
 
     result = mend(toy_checkpoint(tmp_path / "toy"), few, tmp_path / "mended")
 
-    assert result.exit_code == 3
+    assert result.exit_code == 4
     assert "needs 30 in each" in result.stderr
     assert not (tmp_path / "mended").exists()
 
