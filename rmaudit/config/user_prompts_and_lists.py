@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
@@ -116,5 +117,5 @@ def joined(one: OwnWords, other: OwnWords) -> OwnWords:
             raise SpecError(f"{message}them another name")
     language = other.language if other.language != ENGLISH else one.language
     both_of = ("prompts", LEXICONS, WORDS, RANKINGS, "instead")
-    merged = {key: {**getattr(one, key), **getattr(other, key)} for key in both_of}
+    merged: dict[str, Any] = {key: {**getattr(one, key), **getattr(other, key)} for key in both_of}
     return replace(other, language=language, **merged)
