@@ -9,25 +9,19 @@ draws of words and of contexts.
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from rmaudit.references.strict_csv import Rule, read_checked
-
-_FOLDER = Path(__file__).parent / "sentences"
+FOLDER = Path(__file__).parent / "sentences"
 _SLOT, _PERSON = "{who}", "{person}"
 NAMES = 2  # of each group in a context
 WOMEN = "words for women"
 LANGUAGES = ("Spanish", "French", "German", "Russian", "Chinese", "Arabic")
 AAVE = "African American Vernacular English"
-
-_RULES: Mapping[str, Rule] = {
-    "frame": ("1 or -1", lambda text: text in {"1", "-1"}),
-    "sentence": (f"one {_SLOT}", lambda text: text.count(_SLOT) == 1),
-}
 
 _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
 _Described = Mapping[str, Sequence[str]]
@@ -39,28 +33,25 @@ def communities() -> pd.DataFrame:
     Each template (context) is also filled with four reference persons, who are of no community.
     The first context of either frame has the first description of each community, the second the
     second, and so on.
-
-    Raises:
-        SpecError: a file is not as it should be. FILE:LINE.
     """
-    return _described(_descriptions("people.csv", "community"))
+    return _described(_descriptions("people.csv"))
 
 
 def politics() -> pd.DataFrame:
     """Return test sentences: each template filled with a person of each political side.
 
-    Each context has the reference persons of `communities` besides. Raises `SpecError` as it does.
+    Each context has the reference persons of `communities` besides.
     """
-    sides = _descriptions("politics.csv", "side")
-    return _described({"": _descriptions("people.csv", "community")[""], **sides})
+    sides = _descriptions("politics.csv")
+    return _described({"": _descriptions("people.csv")[""], **sides})
 
 
 def first_names() -> pd.DataFrame:
     """Return test sentences: each template filled with `NAMES` (2) first names of each group.
 
-    Each name is in one context of either frame. Raises `SpecError` as `communities` does.
+    Each name is in one context of either frame.
     """
-    rows = _read_csv("first_names.csv", ("group", "gender", "names"))
+    rows = _read("first_names.csv")
 
     def who(gender: str, block: int) -> Iterator[tuple[str, str, str]]:
         at = NAMES * (block // 2)  # contexts are of men and of women in turn
@@ -72,45 +63,35 @@ def first_names() -> pd.DataFrame:
 
 
 def dialect() -> pd.DataFrame:
-    """Return texts of equal content in standard English (the reference) and in the dialect `AAVE`.
-
-    Raises `SpecError` as `communities` does.
-    """
-    rows = [
-        (context, int(frame), context, group, str(context), text)
-        for context, (frame, standard, other) in enumerate(
-            _read_csv("dialect.csv", ("frame", "standard", "other"))
-        )
-        for group, text in (("", standard), (AAVE, other))
-    ]
-    return _sentence_table(rows)
+    """Return texts of equal content in standard English (the reference) and in `AAVE`."""
+    return _varieties(((int(frame), said) for frame, *said in _read("dialect.csv")), AAVE)
 
 
 def languages() -> pd.DataFrame:
-    """Return texts of the same content in English (the reference) and in `LANGUAGES`.
-
-    Raises `SpecError` as `communities` does.
-    """
-    rows = [
-        (context, 1, context, group, str(context), text)
-        for context, said in enumerate(_read_csv("languages.csv", ("English", *LANGUAGES)))
-        for group, text in zip(("", *LANGUAGES), said, strict=True)
-    ]
-    return _sentence_table(rows)
+    """Return texts of the same content in English (the reference) and in `LANGUAGES`."""
+    return _varieties(((1, said) for said in _read("languages.csv")), *LANGUAGES)
 
 
 def gendered() -> pd.DataFrame:
-    """Return words for men (the reference) and women, a row each; every pair is in both frames.
-
-    Raises `SpecError` as `communities` does.
-    """
-    rows = _read_csv("gendered.csv", ("women", "men"))
+    """Return words for men (the reference) and women, a row each; every pair is in both frames."""
+    rows = _read("gendered.csv")
     asked = [(sign, block, pair) for sign in (1, -1) for block, pair in enumerate(rows)]
     return _sentence_table(
         [
             (context, sign, block, group, women, text)
             for context, (sign, block, (women, men)) in enumerate(asked)
             for group, text in (("", men), (WOMEN, women))
+        ]
+    )
+
+
+def _varieties(texts: Iterable[tuple[int, Sequence[str]]], *groups: str) -> pd.DataFrame:
+    """Return texts that say the same, those of the reference first, each with its frame."""
+    return _sentence_table(
+        [
+            (context, frame, context, group, str(context), text)
+            for context, (frame, said) in enumerate(texts)
+            for group, text in zip(("", *groups), said, strict=True)
         ]
     )
 
@@ -129,9 +110,9 @@ def _described(descriptions: _Described) -> pd.DataFrame:
     return _filled_templates(who)
 
 
-def _descriptions(name: str, of: str) -> dict[str, list[str]]:
+def _descriptions(name: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for group, description in _read_csv(name, (of, "description")):
+    for group, description in _read(name):
         found.setdefault(group, []).append(description)
     return found
 
@@ -140,7 +121,7 @@ def _templates() -> list[tuple[int, int, str, str]]:
     """Return the frame, block, gender and text of each template: the nth of a frame is block n."""
     seen: Counter[str] = Counter()
     out = []
-    for frame, gender, sentence in _read_csv("contexts.csv", ("frame", "gender", "sentence")):
+    for frame, gender, sentence in _read("contexts.csv"):
         out.append((int(frame), seen[frame], gender, sentence))
         seen[frame] += 1
     return out
@@ -161,6 +142,7 @@ def _sentence_table(rows: list[tuple[int, int, int, str, str, str]]) -> pd.DataF
     return pd.DataFrame(rows, columns=["context", "frame", "block", "group", "word", "text"])
 
 
-def _read_csv(name: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    table = read_checked(_FOLDER / name, {column: _RULES.get(column) for column in columns})
-    return [tuple(row) for row in table.to_numpy(dtype=object).tolist()]
+def _read(name: str) -> list[tuple[str, ...]]:
+    """Return the rows of a bundled CSV file, without the names of its columns."""
+    with (FOLDER / name).open(encoding="utf-8", newline="") as file:
+        return [tuple(row) for row in list(csv.reader(file))[1:]]

@@ -1,4 +1,4 @@
-"""Read CSV files strictly: the authors' as they were written, and those that rmaudit bundles.
+"""Read the authors' CSV files strictly, as they were written.
 
 pandas wrote these files, and by its defaults reads others than it wrote: "NA", "null" and "nan"
 become missing values, and a lone carriage return, which it leaves unquoted, ends a row. Here each
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import SpecError
 
-Rule = tuple[str, Callable[[str], bool]]  # what a text is expected to be, and whether it is
 BOM = "\ufeff"
 _CR = "\udc0d"  # stands for a carriage return, which csv takes for a row's end; UTF-8 has none
 _WHOLE = re.compile(r"[0-9]{1,9}")
@@ -205,25 +204,3 @@ def quoted_start(found: object) -> str:
     """Return a value in quotes for an error message, cut short if it is long."""
     text = str(found)
     return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…")
-
-
-def read_checked(path: Path, rules: Mapping[str, Rule | None]) -> pd.DataFrame:
-    """Read a bundled CSV file as a table of texts, checking each column by its rule in `rules`.
-
-    The columns must be those of `rules`, in this order.
-
-    Raises:
-        SpecError: the columns are others, or a text breaks its column's rule. FILE:LINE.
-    """
-    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-    if tuple(table.columns) != tuple(rules):
-        message = f"{path}:1: expected the columns {','.join(rules)}, found"
-        raise SpecError(f"{message} {','.join(table.columns)}")
-    for name, rule in rules.items():
-        if rule is None:
-            continue
-        expected, allowed = rule
-        for line, text in enumerate(table[name], start=2):
-            if not allowed(text):
-                raise SpecError(f"{path}:{line}: {name}: expected {expected}, found {text!r}")
-    return table
