@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +27,8 @@ from rmaudit.measures.after_training_evidence import (
     ListShare,
     Stage,
 )
-from rmaudit.measures.harm_onset import Trace, TracedAnswers, onsets, trace
-from rmaudit.measures.optimal_policy import best_of, kl, tilted, tilted_by
+from rmaudit.measures.harm_onset import TracedAnswers, onsets, scored_answers
+from rmaudit.measures.optimal_policy import Tilted, best_of, kl, tilted, tilted_by
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -51,35 +53,36 @@ class Known(NamedTuple):
     unwanted: Mapping[str, Collection[str]]
 
 
-class _PromptAnswers(NamedTuple):
-    """One prompt's answers with reward and log-probability, and the known traits of their words."""
+@dataclass(frozen=True, kw_only=True)
+class _PromptAnswers(TracedAnswers):
+    """One prompt's answers, with the noise of a reward and the words' Zipf frequencies, (words,).
+
+    The policy's log-probabilities are those of the answers that have a reward, normalised.
+    """
 
     prompt: str
-    direction: int
-    scores: _Floats
     noise: float
-    policy: _Floats
-    words: pd.Index[str]
-    word_number: NDArray[np.intp]
-    happiness: _Floats
     zipf: _Floats
-    letterless: NDArray[np.bool_]
-    listed: Mapping[str, NDArray[np.bool_]]
+
+    @cached_property
+    def start(self) -> _Floats:
+        """Return each word's probability under the policy itself, shape (words,)."""
+        return self.by_word(self.policy)
 
     def by_word(self, logprobs: _Floats) -> _Floats:
         """Return each word's probability, shape (words,), from all answers' log-probabilities."""
-        shares: _Floats = np.bincount(self.word_number, np.exp(logprobs), len(self.words)).astype(
-            float
-        )
-        return shares
-
-    def mean_happiness(self, logprobs: _Floats) -> float:
-        """Return the mean happiness of rated answers, by all answers' log-probabilities."""
-        return _weighted_mean(self.by_word(logprobs), self.happiness)
+        return np.asarray(np.bincount(self.word_number, np.exp(logprobs), len(self.words)), float)
 
     def change_in_happiness(self, logprobs: _Floats) -> float:
-        """Return mean happiness under `logprobs` minus that of the policy, times the frame."""
-        return self.direction * (self.mean_happiness(logprobs) - self.mean_happiness(self.policy))
+        """Return mean happiness of rated answers less that under the policy, times the frame.
+
+        `logprobs` are those of all answers.
+        """
+        now, start = (
+            _weighted_mean(shares, self.happiness)
+            for shares in (self.by_word(logprobs), self.start)
+        )
+        return self.direction * (now - start)
 
 
 def after_training(
@@ -135,7 +138,7 @@ def after_training(
         secondary=secondary,
         evidence=AfterTrainingEvidence(
             stages=tuple(stage for one in each for stage in _stages(one)),
-            onsets=onsets([_traced(one) for one in each]),
+            onsets=onsets(each),
         ),
     )
 
@@ -179,59 +182,10 @@ def _error_over_stems(
     return float(error), max(1 / float(by_stem["after"].pow(2).sum()) - 1, 1.0)
 
 
-def strengths(
-    answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]]
-) -> dict[str, float]:
-    """Return by prompt the inverse KL coefficient whose RLHF optimum is `AT` nats from the policy.
-
-    It is what a unit of reward adds to the log-odds of an answer.
-    Both arguments are those of `after_training`. Raises `MeasureError` as it does.
-    """
-    return {
-        name: tilted(*_scored_answers(own, policies[name])[1:], AT).strength
-        for name, own in answers.items()
-    }
-
-
-def traced(answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]]) -> Trace:
-    """Return the trace of RLHF's optimum under all prompts, in their order: see `harm_onset.trace`.
-
-    Both arguments are those of `after_training`. Raises `MeasureError` as it does.
-    """
-    return trace([_scored_answers(own, policies[name])[1:] for name, own in answers.items()])
-
-
-def _traced(one: _PromptAnswers) -> TracedAnswers:
-    letterless = np.zeros(len(one.words), dtype=bool)
-    letterless[one.word_number] = one.letterless
-    return TracedAnswers(
-        *(one.direction, one.policy, one.scores, one.word_number, one.words.to_numpy(object)),
-        happiness=one.happiness,
-        unwanted={LETTERLESS: letterless, **one.listed},
-    )
-
-
-def _scored_answers(
-    own: Answers, logprobs: pd.Series[float]
-) -> tuple[pd.Series[str], _Floats, _Floats]:
-    """Return texts, log-probabilities and scores of answers that have both; raise if none has."""
-    likely = own.frame["token_id"].map(logprobs)
-    kept = own.frame["score"].notna() & likely.notna()
-    if not kept.any():
-        raise MeasureError("no answer has both a reward and a log-probability")
-    numbers_of = (likely[kept], own.frame["score"][kept])
-    policy, scores = (np.asarray(each, dtype=np.float64) for each in numbers_of)
-    return own.frame["text"][kept], policy, scores
-
-
 def _answers_to_prompt(
-    prompt: str,
-    own: Answers,
-    logprobs: pd.Series[float],
-    about: Known,
+    prompt: str, own: Answers, logprobs: pd.Series[float], about: Known
 ) -> _PromptAnswers:
-    texts, likely, scores = _scored_answers(own, logprobs)
-    policy = tilted(likely, scores, 0.0).logprobs
+    texts, likely, scores = scored_answers(own, logprobs)
     word_number, words = pd.factorize(word_of(texts))
     happy, common = (
         np.asarray(known.reindex(words), dtype=np.float64)
@@ -239,21 +193,23 @@ def _answers_to_prompt(
     )
     if (rated := int(np.isfinite(happy).sum())) < FEWEST:
         raise MeasureError(f"{rated} words are scored and rated; at least {FEWEST} are needed")
+    letterless = np.zeros(len(words), dtype=bool)
+    letterless[word_number] = ~texts.str.contains(r"[^\W\d_]")
+    listed = {
+        name: pd.Index(sorted(set(unwanted))).get_indexer(pd.Index(words)) >= 0
+        for name, unwanted in about.unwanted.items()
+    }
     return _PromptAnswers(
         prompt=prompt,
         direction=own.sign,
         scores=scores,
         noise=own.noise,
-        policy=policy,
-        words=pd.Index(words),
+        policy=tilted(likely, scores, 0.0).logprobs,
+        words=np.asarray(words, dtype=object),
         word_number=word_number,
         happiness=happy,
         zipf=np.where(common > 0, common, np.nan),
-        letterless=~texts.str.contains(r"[^\W\d_]").to_numpy(bool),
-        listed={
-            name: pd.Index(sorted(set(unwanted))).get_indexer(pd.Index(words)) >= 0
-            for name, unwanted in about.unwanted.items()
-        },
+        unwanted={LETTERLESS: letterless, **listed},
     )
 
 
@@ -265,38 +221,39 @@ def outcome(
     The arguments are those of `after_training`, which has more stages, and says what is raised.
     """
     each = [_answers_to_prompt(name, own, policies[name], known) for name, own in answers.items()]
-    stages = []
-    for one in each:
-        start, laws = one.by_word(one.policy), [one.policy]
-        for nats in NATS:
-            with suppress(MeasureError):  # out of reach
-                laws.append(tilted(one.policy, one.scores, nats).logprobs)
-        stages += [_stage(one, start, law) for law in laws]
-    return AfterTrainingEvidence(
-        stages=tuple(stages), onsets=onsets([_traced(one) for one in each])
-    )
+    stages = [
+        _stage(one, law)
+        for one in each
+        for law in (one.policy, *(optimum.logprobs for optimum in _reached(one)))
+    ]
+    return AfterTrainingEvidence(stages=tuple(stages), onsets=onsets(each))
+
+
+def _reached(one: _PromptAnswers) -> list[Tilted]:
+    """Return RLHF's optima at those of `NATS` that can be reached."""
+    found = []
+    for nats in NATS:
+        with suppress(MeasureError):  # out of reach
+            found.append(tilted(one.policy, one.scores, nats))
+    return found
 
 
 def _stages(one: _PromptAnswers) -> Iterator[Stage]:
     """Yield stages: the policy itself, RLHF optima by increasing KL, best of n by increasing n."""
-    start = one.by_word(one.policy)
-    yield _stage(one, start, one.policy)
-    reached = []
-    for nats in NATS:
-        with suppress(MeasureError):  # out of reach
-            reached.append(tilted(one.policy, one.scores, nats))
+    yield _stage(one, one.policy)
+    reached = _reached(one)
     most = reached[-1].strength if reached else 0.0
     between = (
         tilted_by(one.policy, one.scores, most * k / _SLIDER_STEPS) for k in range(1, _SLIDER_STEPS)
     )
     laws = [*(each.logprobs for each in reached), *between]
-    yield from sorted((_stage(one, start, law) for law in laws), key=lambda stage: stage.nats)
+    yield from sorted((_stage(one, law) for law in laws), key=lambda stage: stage.nats)
     for draws in _DRAWS:
-        yield _stage(one, start, best_of(one.policy, one.scores, draws), draws)
+        yield _stage(one, best_of(one.policy, one.scores, draws), draws)
 
 
-def _stage(one: _PromptAnswers, start: _Floats, law: _Floats, draws: int = 0) -> Stage:
-    """Return the stage of answers with log-probabilities `law`, from words' shares `start`."""
+def _stage(one: _PromptAnswers, law: _Floats, draws: int = 0) -> Stage:
+    """Return the stage of answers with log-probabilities `law`; `draws` is that of best of n."""
     shares = one.by_word(law)
     some = shares[shares > 0]
     top = np.flatnonzero(shares > shares.max() / _CLOSE)  # few of many: to sort all is slow
@@ -309,12 +266,14 @@ def _stage(one: _PromptAnswers, start: _Floats, law: _Floats, draws: int = 0) ->
         happiness=_rounded(_weighted_mean(shares, one.happiness)),
         variety=_rounded(float(np.exp(-(some @ np.log(some))))),
         zipf=_rounded(_weighted_mean(shares, one.zipf)),
-        letterless=_rounded(float(np.exp(law) @ one.letterless)),
+        letterless=_rounded(float(np.exp(law) @ one.unwanted[LETTERLESS][one.word_number])),
         listed=tuple(
-            ListShare(name, _rounded(float(shares @ those))) for name, those in one.listed.items()
+            ListShare(name, _rounded(float(shares @ those)))
+            for name, those in one.unwanted.items()
+            if name != LETTERLESS
         ),
         likely=tuple(
-            Likely(str(one.words[at]) or _NO_WORD, _rounded(start[at]), _rounded(shares[at]))
+            Likely(str(one.words[at]) or _NO_WORD, _rounded(one.start[at]), _rounded(shares[at]))
             for at in top.tolist()
         ),
     )

@@ -7,14 +7,18 @@ At each KL from 0 to `MOST` nats the optimum is an exact sum over the vocabulary
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.measures.after_training_evidence import HAPPINESS, Onset
+from rmaudit.errors import MeasureError
+from rmaudit.measures.after_training_evidence import AT, HAPPINESS, Onset
 from rmaudit.measures.optimal_policy import farthest, tilted
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.word_stems import stem_codes
 
 MOST = 16.0  # nats
@@ -28,7 +32,8 @@ _FIRST, _LAST = 1e-3, 0.999  # KL of the first knot, in nats, and of the last in
 _Floats = NDArray[np.float64]
 
 
-class TracedAnswers(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class TracedAnswers:
     """The answers to a prompt: log-probabilities, rewards and number of the word, (answers,).
 
     `words` have the traits `happiness` (NaN where nobody rated it) and `unwanted` (true or false,
@@ -66,6 +71,45 @@ def trace(laws: Sequence[tuple[_Floats, _Floats]]) -> Trace:
     nats = end * np.linspace(0.0, 1.0, _STEPS) ** 1.5
     whole = [(tilted(*each, 0.0).logprobs, each[1]) for each in laws]
     return Trace(nats, np.stack([_strengths(*each, nats) for each in whole]))
+
+
+def strengths(
+    answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]]
+) -> dict[str, float]:
+    """Return by prompt the inverse KL coefficient whose RLHF optimum is `AT` nats from the policy.
+
+    It is what a unit of reward adds to the log-odds of an answer. Both arguments are those of
+    `after_training.after_training`. Raises `MeasureError` as it does.
+    """
+    return {
+        name: tilted(*scored_answers(own, policies[name])[1:], AT).strength
+        for name, own in answers.items()
+    }
+
+
+def traced(answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]]) -> Trace:
+    """Return the trace of RLHF's optimum under all prompts, in their order: see `trace`.
+
+    Both arguments are those of `strengths`. Raises `MeasureError` as it does.
+    """
+    return trace([scored_answers(own, policies[name])[1:] for name, own in answers.items()])
+
+
+def scored_answers(
+    own: Answers, logprobs: pd.Series[float]
+) -> tuple[pd.Series[str], _Floats, _Floats]:
+    """Return texts, log-probabilities and scores of the answers that have both.
+
+    Raises:
+        MeasureError: none has.
+    """
+    likely = own.frame["token_id"].map(logprobs)
+    kept = own.frame["score"].notna() & likely.notna()
+    if not kept.any():
+        raise MeasureError("no answer has both a reward and a log-probability")
+    numbers_of = (likely[kept], own.frame["score"][kept])
+    policy, scores = (np.asarray(each, dtype=np.float64) for each in numbers_of)
+    return own.frame["text"][kept], policy, scores
 
 
 def _strengths(policy: _Floats, scores: _Floats, nats: _Floats) -> _Floats:

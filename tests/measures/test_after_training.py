@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.after_training import UNIT, Known, after_training, strengths
+from rmaudit.measures.after_training import UNIT, Known, after_training
 from rmaudit.measures.after_training_evidence import AT
+from rmaudit.measures.harm_onset import strengths
 from rmaudit.measures.optimal_policy import tilted
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -33,7 +35,15 @@ def prompt(
     kinds = {"junk": np.asarray(junk, dtype=bool)}
     rewards = np.asarray(scores, dtype=float)
     words = np.array([f"w{i}" for i in range(n)], dtype=object)
-    return TracedAnswers(direction, logs, rewards, np.arange(n), words, known, kinds)
+    return TracedAnswers(
+        direction=direction,
+        policy=logs,
+        scores=rewards,
+        word_number=np.arange(n),
+        words=words,
+        happiness=known,
+        unwanted=kinds,
+    )
 
 
 def of(*prompts: TracedAnswers) -> dict[str, Onset]:
@@ -90,7 +100,8 @@ def test_scale_and_order_change_nothing() -> None:
     """An affine change, and another order of answers; all shares times a constant."""
     one = world(0)
     order = np.random.default_rng(1).permutation(len(one.scores))
-    changed = one._replace(
+    changed = replace(
+        one,
         policy=one.policy[order] + 3,
         scores=1e3 * one.scores[order] - 7,
         word_number=one.word_number[order],
