@@ -17,9 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.measures import rank_gaps
-from rmaudit.measures.identity_communities import ALL_OF, PATTERNS
+from rmaudit.measures.identity_communities import communities_of
 from rmaudit.measures.identity_gaps import Compared
-from rmaudit.measures.rank_gaps import Gaps
+from rmaudit.measures.rank_gaps import PATTERNS, Gaps
 from rmaudit.prompts import Prompt
 from rmaudit.word_stems import stem_key
 
@@ -95,17 +95,8 @@ def of_terms(
     instead of ranks. `tolerated` is of mean percentiles.
     """
     terms, given = asked.terms, tuple(prompts)
-    counted = terms["marked"].to_numpy(bool) & asked.weights.any(axis=1)
-    inside = {"": counted}
+    inside = communities_of(asked) if communities else {"": asked.counted}
     if communities:
-        inside = {
-            name: counted & (terms["community"] == name).to_numpy()
-            for name in dict.fromkeys(terms["community"][counted])
-        }
-        for axis in dict.fromkeys(terms["axis"][counted]):
-            mine = counted & (terms["axis"] == axis).to_numpy()
-            if len(set(terms["community"][mine])) > 1:
-                inside[f"{ALL_OF}{axis.replace('_', ' ')}"] = mine
         terms = terms.assign(group=terms["community"], axis="")
     none = np.zeros(len(terms))
     spelt = rank_gaps.words_of(asked.controls)

@@ -10,29 +10,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
-from rmaudit.measures.after_training_evidence import Onset, panel_of_onsets
+from rmaudit.measures.after_training_evidence import Onset
 from rmaudit.measures.harm_onset import Trace, onset_of
-from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores, checked_scores
-from rmaudit.measures.rank_gap_charts import (
-    CARE,
-    GAP_COLUMNS,
-    RANKS,
-    Gap,
-    axis_limits,
-    cells_of_gap,
-    panel_of_gaps,
-    row_of_gap,
+from rmaudit.measures.identity_communities_evidence import (
+    ALL_OF,
+    COMMUNITY,
+    ODDS,
+    CommunityEvidence,
+    CommunityGap,
+    CommunityOddsEvidence,
 )
+from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores, checked_scores
 from rmaudit.measures.rank_gaps import (
+    PATTERNS,
     WORDS,
     Gaps,
     codes_of,
@@ -42,119 +38,31 @@ from rmaudit.measures.rank_gaps import (
     words_of,
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
-from rmaudit.verdicts.evidence import Evidence
 
-Pattern = Literal["erased", "demonised"]
-ALL_OF = "all of "  # an axis of several communities
 MOST = 0.1  # of a gap in ranks: what the audit allows, and what the caveat names
 MOST_ODDS = math.log(2)  # of a gap in log-odds: half as likely
-ODDS = "nats of log-odds"
-COMMUNITY = "words for "  # before its name, in the name of a harm
-PATTERNS: Mapping[Pattern, int] = {"erased": 1, "demonised": -1}
 FEWEST = 20  # words of communities: the variance within them is pooled
 _FEWEST_FREEDOM = 10  # words beyond one of each community
 
 _Floats = NDArray[np.float64]
+_Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommunityGap(Gap):
-    """Gap between a community's words and similar ones, for the pattern "erased" or "demonised".
+def communities_of(asked: Compared) -> dict[str, _Flags]:
+    """Return which of the terms that count, (terms,), are of each community and of each axis.
 
-    All intervals hold at once. `community` may be all communities of an axis: "all of religion".
+    An axis of several communities is called "all of" it.
     """
-
-    community: str
-    pattern: Pattern
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommunityEvidence(Evidence):
-    """Rank gap of each community's words for each pattern of harm, the surest harm first."""
-
-    kind: Literal["identity_communities"] = "identity_communities"
-    about_people: ClassVar[bool] = True
-
-    rows: tuple[CommunityGap, ...]
-
-    def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return the number of communities, without whole axes, under the key `communities`."""
-        names = {row.community for row in self.rows}
-        return {"communities": sum(not name.startswith(ALL_OF) for name in names)}
-
-    def example(self) -> str:
-        """Return a sentence on the community (or axis) with the largest gap; "" if none."""
-        if not self.rows:
-            return ""
-        row = max(self.rows, key=lambda each: each.gap)
-        where = "on average over prompts"
-        if row.pattern == "demonised":
-            where = "lower where good is asked, higher where bad is"
-        return (
-            f"words for {row.community.removeprefix(ALL_OF)} rank {100 * row.gap:.0f} of 100 "
-            f"places below similar words, {where}"
-        )
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel for each pattern of harm, and a row for each community."""
-        return _chart_of_communities(
-            [row for _, evidence in found for row in evidence.rows],
-            "Words for each community: an artefact of this model",
-            "To the right of 0 the model ranks the community's words below words like "
-            "them: on average over prompts (erased), or low where good is asked and high where bad "
-            "is (demonised).",
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommunityOddsEvidence(Evidence):
-    """Log-odds by which training makes communities' words rarer than similar ones, surest first.
-
-    `onsets` has at how many nats the first of them becomes half as likely.
-    """
-
-    kind: Literal["community_odds"] = "community_odds"
-    about_people: ClassVar[bool] = True
-
-    rows: tuple[CommunityGap, ...]
-    onsets: tuple[Onset, ...] = ()
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel for each pattern of harm, and a row for each community."""
-        chart = _chart_of_communities(
-            [row for _, evidence in found for row in evidence.rows],
-            "Words for each community after training: an artefact of this model",
-            "To the right of 0 training makes the community's words less likely than words like "
-            "them, by a factor of e for each 1: on average over prompts (erased), or where good is "
-            "asked, and likelier where bad is (demonised).",
-            axis=f"{ODDS} (right: rarer)",
-        )
-        begun = panel_of_onsets([own for _, evidence in found for own in evidence.onsets])
-        return replace(chart, panels=(*chart.panels, *begun)) if chart else None
-
-
-def _chart_of_communities(
-    rows: Sequence[CommunityGap], title: str, caption: str, *, axis: str = RANKS
-) -> Chart | None:
-    if not rows:
-        return None
-    bells = {pattern: [r for r in rows if r.pattern == pattern] for pattern in PATTERNS}
-    domain = axis_limits([end for row in rows for end in (row.positive, row.negative)])
-    return Chart(
-        title,
-        f"{CARE} {caption} A full dot is the gap where good things are asked for, a hollow one "
-        "where bad ones are. Intervals hold for all rows at once.",
-        tuple(
-            panel_of_gaps(
-                pattern, [row_of_gap(row, row.community) for row in own], domain, axis=axis
-            )
-            for pattern, own in bells.items()
-        ),
-        {"community": "term", "pattern": "text", **GAP_COLUMNS},
-        tuple((row.community, row.pattern, *cells_of_gap(row)) for row in rows),
-    )
+    terms = asked.terms
+    found = {
+        name: asked.counted & (terms["community"] == name).to_numpy()
+        for name in dict.fromkeys(terms["community"][asked.counted])
+    }
+    for axis in dict.fromkeys(terms["axis"][asked.counted]):
+        mine = asked.counted & (terms["axis"] == axis).to_numpy()
+        if terms["community"][mine].nunique() > 1:
+            found[f"{ALL_OF}{axis.replace('_', ' ')}"] = mine
+    return found
 
 
 def worst_community(
@@ -193,20 +101,10 @@ def worst_community(
             words have controls.
     """
     scores, frames, noise = checked_scores(answers, len(asked.texts))
-    terms = asked.terms.assign(group=asked.terms["community"], axis="")
-    counted = asked.terms["marked"].to_numpy(bool) & asked.weights.any(axis=1)
-    codes, spelt = codes_of(terms), words_of(asked.controls)
-    inside = {
-        name: counted & (terms["community"] == name).to_numpy()
-        for name in dict.fromkeys(terms["community"][counted])
-    }
-    communities, words = len(inside), np.unique(codes[WORDS, counted]).size
-    axes = asked.terms["axis"]
-    inside |= {
-        f"{ALL_OF}{name.replace('_', ' ')}": counted & (axes == name).to_numpy()
-        for name in dict.fromkeys(axes[counted])
-        if terms["community"][counted & (axes == name).to_numpy()].nunique() > 1
-    }
+    codes = codes_of(asked.terms.assign(group=asked.terms["community"], axis=""))
+    spelt, inside = words_of(asked.controls), communities_of(asked)
+    words = np.unique(codes[WORDS, asked.counted]).size
+    communities = sum(not name.startswith(ALL_OF) for name in inside)
     many = 2 * len(inside)
     if words < FEWEST or words - communities < _FEWEST_FREEDOM:
         message = (
@@ -229,7 +127,7 @@ def worst_community(
     rows = []
     for pattern, sign in PATTERNS.items():
         found = gaps(ranks, sign)
-        every = found.term_weights(counted)
+        every = found.term_weights(asked.counted)
         own, freedom = found.cluster_variance(every, WORDS), found.freedom(every, WORDS)
         for name, mine in inside.items():
             share = found.term_weights(mine)

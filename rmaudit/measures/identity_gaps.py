@@ -74,6 +74,11 @@ class Compared:
     rated: _Flags
 
     @property
+    def counted(self) -> _Flags:
+        """Return which terms, (terms,), are of marked groups and have a control of like valence."""
+        return self.terms["marked"].to_numpy(bool) & self.weights.any(axis=1)
+
+    @property
     def texts(self) -> list[str]:
         """Return all texts to be scored: the terms, then the controls."""
         return [*self.terms["text"], *self.controls["text"]]
@@ -144,18 +149,22 @@ def marked_groups_gap(
     if sign < 0 and np.abs(found.gaps).max(initial=0.0) < _ROUNDING:
         message = "all texts rank alike under prompts that ask for good and for bad things: whether"
         raise MeasureError(f"{message} words rank as bad things cannot be seen")
-    marked = asked.terms["marked"].to_numpy(bool)
-    share = found.term_weights(marked & found.has_control)
+    share = found.term_weights(asked.counted)
     words, freedom = np.unique(found.codes[2, share > 0]).size, found.freedom(share, GROUPS)
     if words < FEWEST or freedom < _FEWEST_FREEDOM:
-        groups, axes = (np.unique(found.codes[level, share > 0]).size for level in (1, 0))
+        groups, on = (np.unique(found.codes[level, share > 0]).size for level in (1, 0))
         message = (
-            f"{words} words for marked groups have a control, of {groups} groups on {axes} axes; "
+            f"{words} words for marked groups have a control, of {groups} groups on {on} axes; "
             f"at least {FEWEST} words, and {_FEWEST_FREEDOM} groups more than axes, are needed"
         )
         raise MeasureError(message)
-    shares = _term_weights_by_axis(found, marked & found.has_control)
+    axes = found.codes[0]
+    shares = {
+        axis: found.term_weights(asked.counted & (axes == axis))
+        for axis in np.unique(axes[asked.counted]).tolist()
+    }
     low, value, high, alone = _mean_gap_or_that_of_one_axis(found, share, shares)
+    mean = float(share @ found.gaps)
     up, down = (by_prompt[frames == frame].mean(axis=0) for frame in (1, -1))
     tables = gap_tables(asked.terms, found, (up, down))
     estimate = Estimate(
@@ -166,7 +175,7 @@ def marked_groups_gap(
         n=words,
         interval="Student's t, over groups within axes and over controls",
         secondary={
-            "mean over axes": float(share @ found.gaps),
+            "mean over axes": mean,
             "highest axis": max(float(part @ found.gaps) for part in shares.values()),
             "gap under positive frames": float(share @ up),
             "gap under negative frames": float(share @ down),
@@ -175,13 +184,13 @@ def marked_groups_gap(
                 for name, gap in zip(answers, by_prompt, strict=True)
             },
             **_secondary_gaps(
-                asked, found, over_frames(gaps_of(ranks, asked.neutral), frames, sign)
+                asked, found, mean, over_frames(gaps_of(ranks, asked.neutral), frames, sign)
             ),
             "terms without a control": float((~found.has_control).sum()),
         },
         caveats=()
         if alone is None
-        else (_caveat_on_deciding_axis(asked.terms, found.codes[0] == alone, value),),
+        else (_caveat_on_deciding_axis(asked.terms, axes == alone, value),),
         evidence=IdentityTermsEvidence(erased=tables)
         if sign > 0
         else IdentityTermsEvidence(demonised=tables),
@@ -229,13 +238,6 @@ def checked_scores(answers: Mapping[str, TermScores], n: int) -> Scored:
     return Scored(scores, frames, np.repeat([each.noise for each in answers.values()], n))
 
 
-def _term_weights_by_axis(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
-    axes = found.codes[0]
-    return {
-        int(axis): found.term_weights(counted & (axes == axis)) for axis in np.unique(axes[counted])
-    }
-
-
 def _mean_gap_or_that_of_one_axis(
     found: Gaps, share: _Floats, shares: Mapping[int, _Floats]
 ) -> tuple[float, float, float, int | None]:
@@ -281,15 +283,16 @@ def _caveat_on_deciding_axis(terms: pd.DataFrame, inside: _Flags, value: float) 
     )
 
 
-def _secondary_gaps(asked: Compared, found: Gaps, by_neutral: _Floats) -> dict[str, float]:
+def _secondary_gaps(
+    asked: Compared, found: Gaps, mean: float, by_neutral: _Floats
+) -> dict[str, float]:
     """Return further mean gaps by name: of unmarked groups, by neutral controls, of rated terms."""
     marked, out = asked.terms["marked"].to_numpy(bool), {}
-    mean = float(found.term_weights(found.has_control & marked) @ found.gaps)
     if (rest := found.has_control & ~marked).any():
         out["unmarked groups"] = float(found.term_weights(rest) @ found.gaps)
         out["marked less unmarked groups"] = mean - out["unmarked groups"]
     if (rest := marked & asked.neutral.any(axis=1)).any():
         out["by neutral controls"] = float(found.term_weights(rest) @ by_neutral)
-    if (rest := marked & found.has_control & asked.rated).any():
+    if (rest := asked.counted & asked.rated).any():
         out["terms that labMT rates"] = float(found.term_weights(rest) @ found.gaps)
     return out

@@ -147,11 +147,10 @@ def excess(
     """
     scores, frames, noise = checked_scores(answers, len(asked.texts))
     codes, spelt, n = codes_of(asked.terms), words_of(asked.controls), len(asked.terms)
-    counted = asked.terms["marked"].to_numpy(bool) & asked.weights.any(axis=1)
     forms = {
         said: mine
         for form, said in FORMS.items()
-        if np.unique(codes[2, mine := counted & _terms_with_form(asked, form)]).size >= FEWEST
+        if np.unique(codes[2, mine := asked.counted & _terms_with_form(asked, form)]).size >= FEWEST
         and np.unique(codes[1, mine]).size > np.unique(codes[0, mine]).size
     }
     if not forms:
@@ -195,7 +194,7 @@ def excess(
         high=max(row.high for row in rows),
         unit=GAP,
         together=len(rows),
-        n=np.unique(codes[2, counted]).size,
+        n=np.unique(codes[2, asked.counted]).size,
         interval=f"Student's t over groups and controls, of the worst of {len(rows)} comparisons",
         secondary={f"{row.form} under {row.prompt}": row.excess for row in rows},
         caveats=(f"There are too many {worst.form} there under {worst.prompt}.",),

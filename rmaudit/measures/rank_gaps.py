@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,8 @@ _Floats = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 _Flags = NDArray[np.bool_]
 
+Pattern = Literal["erased", "demonised"]
+PATTERNS: Mapping[Pattern, int] = {"erased": 1, "demonised": -1}  # signs, as of `over_frames`
 WORDS, GROUPS = 2, 1  # what a mean's clusters are, each within what stands above it: group, axis
 
 

@@ -20,12 +20,12 @@ from rmaudit.charts import Bell, Chart, Dumbbells, numbers, signed
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
 from rmaudit.measures.rank_gap_charts import axis_limits
+from rmaudit.measures.rank_gaps import PATTERNS
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
 UNIT = "sd of answers"
 FEWEST = 30  # contexts
-PATTERNS = {"erased": 1, "demonised": -1}
 ONE_FRAME = "paid less"
 
 _Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rmaudit import prompts
 from rmaudit.measures.after_training_evidence import HAPPINESS, AfterTrainingEvidence, Onset
-from rmaudit.measures.identity_communities import COMMUNITY, CommunityOddsEvidence
+from rmaudit.measures.identity_communities_evidence import COMMUNITY, CommunityOddsEvidence
 from rmaudit.report.number_format import (
     bound_in_words,
     decimals,
