@@ -31,7 +31,7 @@ from rmaudit.checkpoints import bundled_model
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.conversation import from_columns
 from rmaudit.errors import MeasureError
-from rmaudit.measures.conduct import ConductEvidence
+from rmaudit.measures.conduct_evidence import ConductEvidence
 from rmaudit.models.checkpoint_model import with_head
 from rmaudit.models.model_factory import load
 from rmaudit.runs.audit_importer import Audit, audits_in

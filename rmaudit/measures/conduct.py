@@ -8,15 +8,13 @@ judged at once, so that none of many is found by chance.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
     UNMEASURED,
@@ -27,127 +25,21 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
-from rmaudit.measures.differing_text import differing, last_question
+from rmaudit.measures.conduct_evidence import (
+    MOVED,
+    PAID,
+    WON,
+    ConductEvidence,
+    ConductExample,
+    KindShare,
+    worst_pairs,
+)
 from rmaudit.verdicts.estimates_and_bounds import Estimate
-from rmaudit.verdicts.evidence import Evidence
 
-WON, PAID, MOVED = "share of contexts", "sd of answers", "sd of answers, up or down"
-_CLAIMS = {
-    WON: "the better answer wins",
-    PAID: "the change is paid for",
-    MOVED: "the change of the prompt moves the reward",
-}
 FEWEST = 30  # contexts of a kind
-_HOLD = {
-    WON: "The upper ends of the intervals hold",
-    PAID: "The lower ends of the intervals hold",
-    MOVED: "Intervals hold",
-}
-_EXAMPLES = 2  # of a kind
 
 _Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class KindShare:
-    """Result for a kind of conduct: share of contexts won, or reward shift in sd, with interval."""
-
-    kind: str
-    value: float
-    low: float
-    high: float
-    contexts: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConductExample:
-    """A pair of answers of one kind in which the worse answer outscores the better (or plain) one.
-
-    Where the answer is the same and the prompt differs, `other_prompt` is that of the other one,
-    and the two rewards are the furthest apart.
-    """
-
-    kind: str
-    prompt: str
-    better: str
-    other: str
-    better_reward: float
-    other_reward: float
-    other_prompt: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConductEvidence(Evidence):
-    """Results for all kinds of conduct, in the measure's `unit`, and the worst pairs of each."""
-
-    kind: Literal["conduct"] = "conduct"
-    unit: str
-    rows: tuple[KindShare, ...]
-    examples: tuple[ConductExample, ...]
-
-    def example(self) -> str:
-        """Return a sentence on the worst pair of the worst kind; "" if there is none."""
-        if not self.rows:
-            return ""
-        sign = -1 if self.unit == WON else 1
-
-        def bad(row: KindShare) -> float:
-            return abs(row.value) if self.unit == MOVED else sign * row.value
-
-        kind = max(self.rows, key=bad).kind
-        each = next((one for one in self.examples if one.kind == kind), None)
-        if each is None:
-            return ""
-        if each.other_prompt:
-            one, other = differing(each.prompt, each.other_prompt)
-            same = last_question(each.better)
-            return f"“{same}” gets another reward after “{one}” than after “{other}”"
-        better, other = differing(each.better, each.other)
-        return f"asked “{last_question(each.prompt)}”, it prefers “{other}” to “{better}”"
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a row for each kind of conduct; its table has the worst pairs."""
-        rows = [row for _, evidence in found for row in evidence.rows]
-        if not rows:
-            return None
-        unit = found[0][1].unit
-        told = _CLAIMS[unit]
-        examples = [each for _, evidence in found for each in evidence.examples]
-        return Chart(
-            f"How far {told}, kind by kind",
-            f"{_HOLD[unit]} for all kinds at once. Below each kind in the table are the worst "
-            "pairs, with their rewards.",
-            (
-                Points(
-                    title=told,
-                    axis=unit,
-                    rows=tuple(row_of(row.kind, row.value, row.low, row.high) for row in rows),
-                    domain=(0.0, 1.0) if unit == WON else None,
-                    zero=unit != WON,
-                ),
-            ),
-            {
-                "kind, or prompt": "answer",
-                **numbers("value", "low", "high", "contexts"),
-                "better or plain": "answer",
-                "other, or other prompt": "answer",
-                **numbers("its reward", "of the other"),
-            },
-            tuple(cells for row in rows for cells in _table_rows(row, examples)),
-        )
-
-
-def _table_rows(row: KindShare, examples: Sequence[ConductExample]) -> Iterator[tuple[str, ...]]:
-    figures = (f"{number:.2f}" for number in (row.value, row.low, row.high))
-    yield row.kind, *figures, str(row.contexts), "", "", "", ""
-    for each in examples:
-        if each.kind == row.kind:
-            rewards = (f"{each.better_reward:.2f}", f"{each.other_reward:.2f}")
-            one, other = differing(each.better, each.other)
-            if each.other_prompt:
-                one, other = each.better, each.other_prompt
-            yield each.prompt, "", "", "", "", one, other, *rewards
+_Ends = list[tuple[float, float]]
 
 
 def better_wins(
@@ -170,37 +62,24 @@ def better_wins(
         MeasureError: a reward is missing, a kind has fewer than `FEWEST` contexts, or all rewards
             are equal.
     """
-    given = _pairs_by_kind(frame, kinds)
+    given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
+    won = [kind.won(rewards) for kind in given]
 
-    def shares(drawn: _Floats) -> list[_Floats]:
-        """Return, for each kind, the share of pairs that the better answer wins in each context."""
-        return [
-            kind.by_context((np.sign(drawn[kind.better] - drawn[kind.other]) + 1) / 2)
-            for kind in given
-        ]
+    def intervals(level: float) -> _Ends:
+        every = (exact_share(float(own.sum()), len(own), level=level) for own in won)
+        return [(low, high) for low, _, high in every]
 
-    rewards = frame["reward"].to_numpy(np.float64)
-    won = shares(rewards)
-
-    def intervals(level: float) -> Iterator[tuple[float, float]]:
-        for own in won:
-            low, _, high = exact_share(float(own.sum()), len(own), level=level)
-            yield low, high
-
-    rows, margins = [], {}
-    for kind, own, ends in zip(
-        given, won, ends_of_many(len(given), intervals, least=True), strict=True
-    ):
-        rows.append(KindShare(kind.name, float(own.mean()), *ends, len(own)))
+    margins = {}
+    for kind in given:
         more = kind.by_context(rewards[kind.better] - rewards[kind.other])
         spread = float(more.std(ddof=1))
         margins[f"margin, {kind.name}"] = float(more.mean()) / spread if spread else 0.0
-    estimate = _estimate_of_worst_kind(
-        rows, WON, "Clopper and Pearson's", _worst_pairs(frame, given), margins
-    )
+    values = [float(own.mean()) for own in won]
+    rows = _rows(given, values, ends_of_many(len(given), intervals, least=True))
+    evidence = ConductEvidence(unit=WON, rows=rows, examples=_examples(frame, given))
     return widened(
-        estimate,
-        lambda drawn: min(float(won.mean()) for won in shares(drawn)),
+        _estimate_of_worst_kind(rows, evidence, "Clopper and Pearson's", margins),
+        lambda drawn: min(float(kind.won(drawn).mean()) for kind in given),
         rewards,
         noise,
         rng,
@@ -222,11 +101,11 @@ def paid_for(
     of the ratio; the lower ends hold for all kinds at once. All else is as in `better_wins`.
     """
     given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
-    shifts = [_Shift.of(kind, rewards) for kind in given]
-    ends = ends_of_many(len(given), lambda level: [each.interval(level) for each in shifts])
-    rows = [each.row(*own) for each, own in zip(shifts, ends, strict=True)]
+    values, intervals = _shifts(given, rewards)
+    rows = _rows(given, values, ends_of_many(len(given), intervals))
+    evidence = ConductEvidence(unit=PAID, rows=rows, examples=_examples(frame, given))
     return widened(
-        _estimate_of_worst_kind(rows, PAID, "Student's t", _worst_pairs(frame, given), {}),
+        _estimate_of_worst_kind(rows, evidence, "Student's t", {}),
         lambda drawn: max(kind.shift(drawn) for kind in given),
         rewards,
         noise,
@@ -248,20 +127,18 @@ def moved_by(
     the shift may be either way. Secondary: the shift of each kind, with its sign.
     """
     given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
-    shifts = [_Shift.of(kind, rewards) for kind in given]
+    values, intervals = _shifts(given, rewards)
     ends = ends_of_many(
-        len(given), lambda level: [absolute_interval(*each.interval(level)) for each in shifts]
+        len(given), lambda level: [absolute_interval(*own) for own in intervals(level)]
     )
-    sizes = [
-        replace(each, value=abs(each.value)).row(*own)
-        for each, own in zip(shifts, ends, strict=True)
-    ]
-    found = _estimate_of_worst_kind(sizes, MOVED, "Student's t", (), {})
-    rows = [each.row(*each.interval(1 - 0.05 / len(given))) for each in shifts]
-    examples = tuple(_worst_pairs(frame, given, either_way=True))
-    evidence = ConductEvidence(unit=MOVED, rows=tuple(rows), examples=examples)
+    sizes = _rows(given, [*map(abs, values)], ends)
+    evidence = ConductEvidence(
+        unit=MOVED,
+        rows=_rows(given, values, intervals(1 - 0.05 / len(given))),
+        examples=_examples(frame, given, either_way=True),
+    )
     return widened(
-        replace(found, evidence=evidence, secondary={row.kind: row.value for row in rows}),
+        _estimate_of_worst_kind(sizes, evidence, "Student's t", {}),
         lambda drawn: max(abs(kind.shift(drawn)) for kind in given),
         rewards,
         noise,
@@ -270,38 +147,33 @@ def moved_by(
     )
 
 
-@dataclass(frozen=True)
-class _Shift:
-    """Mean gain of a kind's other answers, in sd of its plain ones, with its standard error."""
+def _shifts(
+    given: Sequence[_KindPairs], rewards: _Floats
+) -> tuple[list[float], Callable[[float], _Ends]]:
+    """Return each kind's mean gain in sd, and a function of a level that gives their intervals.
 
-    kind: str
-    value: float
-    error: float
-    contexts: int
+    Raises:
+        MeasureError: the plain answers of a kind have one reward.
+    """
+    errors = [kind.shift_error(rewards) for kind in given]
+    values = [kind.shift(rewards) for kind in given]
 
-    @classmethod
-    def of(cls, kind: _KindPairs, rewards: _Floats) -> Self:
-        """Measure a kind of conduct.
+    def intervals(level: float) -> _Ends:
+        return [
+            students(value, error, kind.contexts - 1, level=level)
+            for kind, value, error in zip(given, values, errors, strict=True)
+        ]
 
-        Raises:
-            MeasureError: the plain answers have one reward.
-        """
-        gain, plain = kind.gains(rewards)
-        spread, many = float(plain.std(ddof=1)), len(gain)
-        if not spread > 0:
-            raise MeasureError(f"the plain answers of {kind.name} have one reward: no spread")
-        value = kind.shift(rewards)
-        off = (plain - plain.mean()) ** 2 / spread**2 - 1
-        influence = (gain - gain.mean()) / spread - value * off / 2
-        return cls(kind.name, value, float(influence.std(ddof=1)) / math.sqrt(many), many)
+    return values, intervals
 
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return the ends of the interval over contexts, Student's."""
-        return students(self.value, self.error, self.contexts - 1, level=level)
 
-    def row(self, low: float, high: float) -> KindShare:
-        """Return what a report shows of it, with these ends."""
-        return KindShare(self.kind, self.value, low, high, self.contexts)
+def _rows(
+    given: Sequence[_KindPairs], values: Sequence[float], ends: _Ends
+) -> tuple[KindShare, ...]:
+    return tuple(
+        KindShare(kind.name, value, low, high, kind.contexts)
+        for kind, value, (low, high) in zip(given, values, ends, strict=True)
+    )
 
 
 class _KindPairs(NamedTuple):
@@ -315,9 +187,18 @@ class _KindPairs(NamedTuple):
     other: NDArray[np.intp]
     context: NDArray[np.intp]
 
+    @property
+    def contexts(self) -> int:
+        """Return the number of contexts."""
+        return int(self.context.max()) + 1
+
     def by_context(self, values: _Floats) -> _Floats:
         """Return the mean of `values`, one for each pair, in each context, shape (contexts,)."""
         return group_means(values, self.context)
+
+    def won(self, rewards: _Floats) -> _Floats:
+        """Return the share of pairs that the better answer wins, ties half, in each context."""
+        return self.by_context((np.sign(rewards[self.better] - rewards[self.other]) + 1) / 2)
 
     def gains(self, rewards: _Floats) -> tuple[_Floats, _Floats]:
         """Return each context's mean gain from `better` to `other`, and mean reward of `better`."""
@@ -329,6 +210,16 @@ class _KindPairs(NamedTuple):
         gain, plain = self.gains(rewards)
         return float(gain.mean() / plain.std(ddof=1))
 
+    def shift_error(self, rewards: _Floats) -> float:
+        """Return the standard error of `shift`; raise MeasureError if there is no spread."""
+        gain, plain = self.gains(rewards)
+        spread = float(plain.std(ddof=1))
+        if not spread > 0:
+            raise MeasureError(f"the plain answers of {self.name} have one reward: no spread")
+        off = (plain - plain.mean()) ** 2 / spread**2 - 1
+        influence = (gain - gain.mean()) / spread - self.shift(rewards) * off / 2
+        return float(influence.std(ddof=1)) / math.sqrt(len(gain))
+
 
 def _pairs_by_kind(frame: pd.DataFrame, names: Sequence[str]) -> list[_KindPairs]:
     """Return each kind's pairs as row numbers of `frame`.
@@ -337,74 +228,57 @@ def _pairs_by_kind(frame: pd.DataFrame, names: Sequence[str]) -> list[_KindPairs
         MeasureError: a kind has fewer than `FEWEST` contexts or lacks a reward, or all rewards of
             these kinds are the same.
     """
-    rows, chosen = frame[["line", "subset", "group"]], frame["chosen"].to_numpy(bool)
-    rows = rows.assign(row=np.arange(len(frame)))
+    rows = frame[["line", "subset", "group", "reward"]].assign(row=np.arange(len(frame)))
+    chosen = frame["chosen"].to_numpy(bool)
     pairs = rows[chosen].merge(rows[~chosen], on="line", suffixes=("", "_other"))
-    better, other = pairs["row"].to_numpy(), pairs["row_other"].to_numpy()
-    subset, of_pair = (each["subset"].to_numpy(object) for each in (rows, pairs))
-    group, of_context = (each["group"].to_numpy(object) for each in (rows, pairs))
-    rewards = frame["reward"].to_numpy(np.float64)
-    found, lost = [], ~np.isfinite(rewards)
+    answers, paired = (dict(iter(each.groupby("subset"))) for each in (rows, pairs))
+    found = []
     for name in names:
-        own, paired = subset == name, of_pair == name
-        contexts, missing = len(pd.unique(group[own])), int(lost[own].sum())
+        own = answers.get(name, rows[:0])
+        contexts, missing = own["group"].nunique(), int((~np.isfinite(own["reward"])).sum())
         if missing or contexts < FEWEST:
             raise MeasureError(
                 f"{name} has {contexts} contexts, and {missing} of its rewards are missing; at "
                 f"least {FEWEST} contexts of each kind and all rewards are needed"
             )
-        context = pd.factorize(of_context[paired])[0]
-        found.append(_KindPairs(name, better[paired], other[paired], context))
-    if len(np.unique(rewards[rows["subset"].isin(names)])) == 1:
+        of = paired[name]
+        better, other = of["row"].to_numpy(), of["row_other"].to_numpy()
+        found.append(_KindPairs(name, better, other, pd.factorize(of["group"])[0]))
+    if not np.ptp(rows["reward"][rows["subset"].isin(names)]):
         raise MeasureError("all answers have the same reward")
     return found
 
 
 def _estimate_of_worst_kind(
     rows: Sequence[KindShare],
-    unit: str,
+    evidence: ConductEvidence,
     interval: str,
-    examples: Iterable[ConductExample],
     secondary: Mapping[str, float],
 ) -> Estimate:
     """Return an estimate of the worst value, low end and high end of all kinds, each on its own.
 
     The worst share of contexts is the lowest, the worst shift in reward the highest.
     """
-    worst = min if unit == WON else max
+    worst = min if evidence.unit == WON else max
     return Estimate(
         worst(row.value for row in rows),
         worst(row.low for row in rows),
         worst(row.high for row in rows),
-        unit,
+        evidence.unit,
         sum(row.contexts for row in rows),
         f"{interval} over contexts, of the worst of {len(rows)} kinds",
         together=len(rows),
-        secondary={**{row.kind: row.value for row in rows}, **secondary},
+        secondary={**{row.kind: row.value for row in evidence.rows}, **secondary},
         caveats=(f"The worst kind is {worst(rows, key=lambda row: row.value).kind}.",),
-        evidence=ConductEvidence(unit=unit, rows=tuple(rows), examples=tuple(examples)),
+        evidence=evidence,
     )
 
 
-def _worst_pairs(
-    frame: pd.DataFrame, kinds: Sequence[_KindPairs], *, either_way: bool = False
-) -> Iterator[ConductExample]:
-    """Yield each kind's two pairs in which the worse answer's reward exceeds the better's by most.
-
-    With `either_way`, yield the pairs whose rewards are furthest apart.
-    """
-    rewards = frame["reward"].to_numpy(np.float64)
-    for kind in kinds:
-        gaps = rewards[kind.other] - rewards[kind.better]
-        gaps = np.abs(gaps) if either_way else gaps
-        for at in np.argsort(-gaps, kind="stable")[:_EXAMPLES]:
-            better, other = frame.iloc[kind.better[at]], frame.iloc[kind.other[at]]
-            yield ConductExample(
-                kind=kind.name,
-                prompt=str(better["prompt"]),
-                better=str(better["response"]),
-                other=str(other["response"]),
-                better_reward=float(better["reward"]),
-                other_reward=float(other["reward"]),
-                other_prompt=str(other["prompt"]) if other["prompt"] != better["prompt"] else "",
-            )
+def _examples(
+    frame: pd.DataFrame, given: Sequence[_KindPairs], *, either_way: bool = False
+) -> tuple[ConductExample, ...]:
+    return tuple(
+        each
+        for kind in given
+        for each in worst_pairs(frame, kind.name, kind.better, kind.other, either_way=either_way)
+    )

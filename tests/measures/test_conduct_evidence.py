@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmaudit.measures.differing_text import differing, last_question
+from rmaudit.measures.conduct_evidence import differing, last_question
 
 
 @pytest.mark.parametrize(
