@@ -123,8 +123,7 @@ def words(path: Path) -> PublishedTable:
 
 
 def _table(file: StrictCsv, columns: Sequence[Column], unique: str) -> PublishedTable:
-    frame = file.frame(columns, unique=unique)
-    return PublishedTable(file.path, hashlib.sha256(file.raw).hexdigest(), frame)
+    return PublishedTable(file.path, file.sha256, file.frame(columns, unique=unique))
 
 
 def _refuse_columns(found: Sequence[str], fail: Callable[[str], NoReturn]) -> None:

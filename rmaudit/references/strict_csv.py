@@ -11,10 +11,9 @@ versions of the authors' program differ there, and a vocabulary has tokens with 
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from io import StringIO
 from pathlib import Path
 from typing import NoReturn
@@ -33,57 +32,41 @@ _SCORE = "a number, or nothing where there is no score"
 _LONGEST_SHOWN = 40  # characters of a wrong field
 
 
-@dataclass(frozen=True)
 class StrictCsv:
-    """A CSV file that is read strictly: a line of column names, and rows of as many fields."""
+    """A CSV file that is read strictly: a line of column names, and rows of as many fields.
 
-    path: Path
+    A row ends as that line does: with LF, or with CR and LF. A lone carriage return is part of a
+    text.
 
-    @cached_property
-    def raw(self) -> bytes:
-        """Return the bytes of the file."""
+    Attributes:
+        path: the file.
+        sha256: of its bytes.
+        header: the names of the columns.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the file; raise SpecError if it is no UTF-8 text that begins with a line."""
+        self.path = path
+        self._starts: list[int] = []  # the lines on which rows begin; `_rows` fills it
         try:
-            return self.path.read_bytes()
+            raw = path.read_bytes()
+            text = raw.decode().removeprefix(BOM)
         except OSError as error:
-            raise SpecError(f"{self.path}: cannot be read: {error.strerror}") from None
-
-    @cached_property
-    def text(self) -> str:
-        """Return the text of the file, without a byte order mark."""
-        try:
-            return self.raw.decode().removeprefix(BOM)
+            raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
         except UnicodeDecodeError as error:
-            self.fail(1 + self.raw.count(b"\n", 0, error.start), "expected UTF-8 text")
-
-    @cached_property
-    def end(self) -> str:
-        """Return the characters that end a row, taken from the first: LF, or CR and LF.
-
-        A lone carriage return is part of a text.
-        """
-        first, found, _ = self.text.partition("\n")
-        return f"\r{found}" if first.endswith("\r") else found
-
-    @cached_property
-    def header(self) -> list[str]:
-        """Return the names of the columns."""
-        if not self.end:
+            self.fail(1 + raw.count(b"\n", 0, error.start), "expected UTF-8 text")
+        first, newline, self._body = text.partition("\n")
+        if not newline:
             self.fail(1, "expected a line of column names and then rows, found no end of a line")
-        return self.text.partition(self.end)[0].split(",")
-
-    @cached_property
-    def escaped(self) -> bool:
-        """Return whether the file escapes backslashes, i.e. has them in pairs only."""
-        return all(len(run) % 2 == 0 for run in re.findall(r"\\+", self.text))
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Return the line number on which each row begins; `rows` fills the list."""
-        return []
+        self._end = "\r\n" if first.endswith("\r") else "\n"
+        self.header = first.removesuffix("\r").split(",")
+        self.sha256 = hashlib.sha256(raw).hexdigest()
+        # Escaped are backslashes that stand in pairs only.
+        self._escaped = all(len(run) % 2 == 0 for run in re.findall(r"\\+", text))
 
     def frame(self, columns: Sequence[Column], *, unique: str) -> pd.DataFrame:
         """Return the rows as a table, converted by `columns`; fail if `unique` has duplicates."""
-        fields = list(zip(*self.rows(), strict=True))
+        fields = list(zip(*self._rows(), strict=True))
         if not fields:
             self.fail(2, "expected rows, found none")
         made = {
@@ -95,30 +78,30 @@ class StrictCsv:
         if again.any():
             place = int(again.argmax())
             value = frame[unique][place]
-            first = self.starts[int((frame[unique] == value).to_numpy().argmax())]
+            first = self._starts[int((frame[unique] == value).to_numpy().argmax())]
             what = f"{unique} {quoted_start(value)} again, first on line {first}"
-            self.fail(self.starts[place], what)
+            self.fail(self._starts[place], what)
         return frame
 
-    def rows(self) -> Iterator[list[str]]:
+    def _rows(self) -> Iterator[list[str]]:
         """Yield the fields of each row, as written: with their quotes."""
-        body = self.text.partition(self.end)[2].replace("\r", _CR)
-        lines, end = StringIO(body, newline="\n").readlines(), self.end.replace("\r", _CR)
+        lines = StringIO(self._body.replace("\r", _CR), newline="\n").readlines()
+        end = self._end.replace("\r", _CR)
         reader = csv.reader(lines, strict=True)
         while (start := reader.line_num) < len(lines):
-            self.starts.append(line := 2 + start)
+            self._starts.append(line := 2 + start)
             try:
                 fields = next(reader)
                 row = "".join(lines[start : reader.line_num])
                 written = _as_written(fields, row, end)
-            except (csv.Error, _StrayQuote):
+            except csv.Error:
                 found = quoted_start(lines[start].replace(_CR, "\r")[:_LONGEST_SHOWN])
                 what = "expected fields with their quotes closed, or without any"
                 self.fail(line, f"{what}, found {found}")
             if not row.endswith("\n"):
                 self.fail(line, "the file ends within this row: it was cut off; get it whole")
             if not row.endswith(end):
-                self.fail(line, f"expected {self.end!r} at its end, as above, found '\\n'")
+                self.fail(line, f"expected {self._end!r} at its end, as above, found '\\n'")
             if len(written) != len(self.header):
                 self.fail(line, f"expected {len(self.header)} fields, found {len(written)}")
             yield written
@@ -127,11 +110,11 @@ class StrictCsv:
         """Return the text of a field, without its quotes and escapes."""
         if field.startswith('"'):
             field = field[1:-1].replace('""', '"')
-        return field.replace("\\\\", "\\") if self.escaped else field
+        return field.replace("\\\\", "\\") if self._escaped else field
 
     def refuse(self, row: int, name: str, expected: str, found: object) -> NoReturn:
         """Raise SpecError: column `name` of a row has `found`, where `expected` should be."""
-        self.fail(self.starts[row], f"{name}: expected {expected}, found {quoted_start(found)}")
+        self.fail(self._starts[row], f"{name}: expected {expected}, found {quoted_start(found)}")
 
     def fail(self, line: int, what: str) -> NoReturn:
         """Raise SpecError that names the file, the line, and what is wrong with it."""
@@ -139,21 +122,17 @@ class StrictCsv:
         raise SpecError(f"{message}. Import the authors' file as they wrote it") from None
 
 
-class _StrayQuote(Exception):  # noqa: N818  (said in full by `StrictCsv.rows`)
-    """Raised if a field that is not enclosed in quotes contains a quote."""
-
-
 def _as_written(fields: Sequence[str], row: str, end: str) -> list[str]:
-    """Return a row's fields with the quotes that csv took off; raise _StrayQuote at others.
+    """Return a row's fields with the quotes that csv took off; raise csv.Error at others.
 
     Raises:
-        _StrayQuote: one has a quote within it and none around it.
+        csv.Error: one has a quote within it and none around it.
     """
     written, place = [], 0
     for field in fields or [""]:
         quoted = row.startswith('"', place)
         if '"' in field and not quoted:
-            raise _StrayQuote
+            raise csv.Error
         written.append('"' + field.replace('"', '""') + '"' if quoted else field)
         place += len(written[-1]) + 1
     written[-1] = written[-1].removesuffix(end.removesuffix("\n"))
