@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # the plugin checks names in every pytest run, audits or not
     from rmaudit.references.user_reference_files import Lexicon
 
 
+_NOUNS = {LEXICONS: "lexicon", WORDS: "list of words", RANKINGS: "ranking"}
+
+
 def own_name(name: str, own_words: OwnWords) -> str | None:
     """Return the user's list in place of `name` (`name` itself if it is the user's), or None."""
     known = {**own_words.lexicons, **own_words.words, **own_words.rankings}
@@ -35,11 +38,8 @@ def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
     """
     from rmaudit.references import lexicons
 
-    if own := own_list(name, LEXICONS, own_words):
+    if own := _own_or_ours(name, LEXICONS, own_words, lexicons.LEXICONS):
         return _values_on_scale_of(own, name, own_words)
-    if name not in lexicons.LEXICONS:
-        raise _unknown_list_error(name, "lexicon", [*own_words.lexicons, *lexicons.LEXICONS])
-    _refuse_english_role(name, own_words)
     return lexicons.lexicon(name)
 
 
@@ -49,14 +49,11 @@ def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[floa
     A lexicon of one's own may take its place, with the words' Zipf frequencies as values.
     Raises as `lexicon` does.
     """
-    import pandas as pd
-
     from rmaudit.references import word_frequency
 
     if own := own_list(name, LEXICONS, own_words):
         known = _values_on_scale_of(own, name, own_words)
-        asked = words if isinstance(words, pd.Index) else pd.Index(sorted(set(words)), dtype="str")
-        return known[known.index.isin(asked)].rename(name)
+        return known[known.index.isin(list(words))].rename(name)
     if name != "wordfreq":
         _refuse_english_role(name, own_words)
     return word_frequency.zipf(name, words, own_words.language)
@@ -80,12 +77,8 @@ def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tu
         SpecError: there is no such list.
         NotAsked: nothing takes the place of an English role.
     """
-    if own := own_list(name, WORDS, own_words):
-        return own_words.words[own]
-    if name not in ROLES:
-        raise _unknown_list_error(name, "list of words", list(own_words.words))
-    _refuse_english_role(name, own_words)
-    return tuple(default)
+    own = _own_or_ours(name, WORDS, own_words, [role for role in ROLES if ROLES[role] == WORDS])
+    return own_words.words[own] if own else tuple(default)
 
 
 def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
@@ -95,11 +88,8 @@ def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
     """
     from rmaudit.references import human_ratings, user_reference_files
 
-    if own := own_list(name, RANKINGS, own_words):
+    if own := _own_or_ours(name, RANKINGS, own_words, ["elo"]):
         return user_reference_files.ranking(own_words.rankings[own], own_words.key).copy()
-    if name != "elo":
-        raise _unknown_list_error(name, "ranking", [*own_words.rankings, "elo"])
-    _refuse_english_role(name, own_words)
     return human_ratings.elo_items()
 
 
@@ -134,6 +124,23 @@ def own_list(name: str, kind: str, own_words: OwnWords) -> str | None:
     return own if own is not None and own in getattr(own_words, kind) else None
 
 
+def _own_or_ours(name: str, kind: str, own_words: OwnWords, ours: Iterable[str]) -> str | None:
+    """Return the user's list of this kind in place of `name`; None for rmaudit's, one of `ours`.
+
+    Raises:
+        SpecError: there is no such list.
+        NotAsked: rmaudit's is English, and the words in use are of another language.
+    """
+    own = own_list(name, kind, own_words)
+    if own is None and name not in ours:
+        known = [*getattr(own_words, kind), *ours]
+        message = f"unknown {_NOUNS[kind]} {name!r};{nearest(name, known)} known: "
+        raise SpecError(message + ", ".join(known))
+    if own is None:
+        _refuse_english_role(name, own_words)
+    return own
+
+
 def _values_on_scale_of(own: str, name: str, own_words: OwnWords) -> pd.Series[float]:
     values, scale = _own_lexicon(own, own_words).valence.copy(), own_words.lexicons[own].scale
     if name in SCALES and scale is not None and scale != SCALES[name]:
@@ -166,9 +173,3 @@ def refuse_other_language(what: str, own_words: OwnWords, hint: str = "") -> Non
 def _refuse_english_role(name: str, own_words: OwnWords) -> None:
     how = f"; give one of your own below `{ROLES[name]}:`, and say `instead: {{{name}: NAME}}`"
     refuse_other_language(name, own_words, how)
-
-
-def _unknown_list_error(name: str, what: str, known: list[str]) -> SpecError:
-    return SpecError(
-        f"unknown {what} {name!r};{nearest(name, known)} known: {', '.join(known) or 'none'}"
-    )
