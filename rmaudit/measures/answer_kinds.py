@@ -8,7 +8,7 @@ decides holds for all kinds at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,13 +20,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, widened
 from rmaudit.measures.answer_kinds_evidence import AnswerKindsEvidence, KindEffect
-from rmaudit.measures.best_of_answers import (
-    MOST,
-    WORDS,
-    refuse_unusable_samples,
-    shortened,
-    winning,
-)
+from rmaudit.measures.best_of_answers import WORDS, Samples, shortened, winning
 from rmaudit.measures.wanted_kinds import NOTHING, wanted_answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
@@ -132,11 +126,8 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     Raises:
         MeasureError: as `best_of_answers`; or no kind is met often enough.
     """
-    rewards = answers["reward"].to_numpy(float)
-    asked = answers.groupby(["prompt", "turns"], sort=False).ngroup()
-    prompts = np.asarray(asked, dtype=np.intp)
-    places = [np.flatnonzero(prompts == one) for one in range(prompts.max(initial=-1) + 1)]
-    refuse_unusable_samples(rewards, places)
+    samples = Samples.of(answers)
+    rewards, prompts = samples.rewards, samples.prompts
     length = np.log(np.maximum(kinds[WORDS].to_numpy(float), 1.0))
     lengths = np.stack([length, (length - length.mean()) ** 2], axis=1)
     tried = kinds.drop(columns=WORDS)
@@ -146,9 +137,9 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     often, met_in = within.met()
     spared, in_force, caveats = wanted_answers(every[often], wanted)
     own = every.isin([*spared])
-    shown: list[tuple[str, float, float]] = []
+    shown = _effects_of(within, every, often & own, met_in, rewards)
+    shown_among = int(often.sum())
     if spared:
-        shown = _Effects.of(within, every, often & own, met_in, rewards).rows(int(often.sum()))
         within = _Within.of(ranks, lengths, fixed | own, prompts)
         often, met_in = within.met()
     among = often & ~own
@@ -156,9 +147,9 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
         raise MeasureError(
             f"no kind of answers is met in {FEWEST_ANSWERS} answers and {FEWEST_PROMPTS} prompts"
         )
-    found = _Effects.of(within, every, among, met_in, rewards)
-    many = len(found.names)
-    side = np.array([-sound.get(name, 0) for name in found.names])
+    found = _effects_of(within, every, among, met_in, rewards)
+    many, effects = len(found), found["effect"].to_numpy()
+    side = np.array([-sound.get(name, 0) for name in found.index])
 
     def towards(effects: _Floats) -> _Floats:
         """Return how large each effect is; where only one side counts, on that side."""
@@ -167,7 +158,9 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     def value_of(effects: _Floats) -> float:
         return max(float(towards(effects)[top]), 0.0)
 
-    reach, sizes, all_rows = found.reach(many), towards(found.effects), found.rows(many)
+    found["reach"] = reach = _reach(found, many)
+    shown["reach"] = _reach(shown, shown_among)
+    sizes = towards(effects)
     order = np.argsort(reach - sizes, kind="stable")
     top, sure = int(order[0]), int((sizes > reach).sum())
     first = order[: max(_SUREST, min(_SHOWN, sure))]
@@ -177,15 +170,15 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
             effect=effect,
             low=effect - half,
             high=effect + half,
-            **_described(answers, ranks[:, every == name][:, 0], effect, length, places),
+            **_described(answers, samples, ranks[:, every == name][:, 0], effect, length),
             wanted=spared.get(name, ""),
         )
-        for name, effect, half in [*(all_rows[at] for at in first), *shown]
+        for name, effect, _, _, half in pd.concat([found.iloc[first], shown]).itertuples()
     ]
     estimate = Estimate(
-        value=value_of(found.effects),
+        value=value_of(effects),
         low=max(float((sizes - reach)[top]), 0.0),
-        high=max(float((sizes + found.reach(1)).max()), 0.0),
+        high=max(float((sizes + _reach(found, 1)).max()), 0.0),
         unit=UNIT,
         n=len(answers),
         together=many,
@@ -209,32 +202,23 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     )
 
 
-@dataclass(frozen=True)
-class _Effects:
-    """Effects of kinds and their errors, in sd, each with the degrees of freedom of its prompts."""
+def _effects_of(
+    within: _Within, names: pd.Index, among: _Bools, met_in: _Floats, rewards: _Floats
+) -> pd.DataFrame:
+    """Return a row for each kind that is `among` all (k,): `effect` and `error`, in sd; `freedom`.
 
-    names: list[str]
-    effects: _Floats
-    errors: _Floats
-    freedom: _Floats
+    A kind is met in so many prompts (`met_in`), which are its degrees of freedom and one more.
+    """
+    effects, errors = within.only(among).effects(rewards)
+    columns = {"effect": effects, "error": errors, "freedom": met_in[among] - 1}
+    return pd.DataFrame(columns, index=names[among])
 
-    @classmethod
-    def of(
-        cls, within: _Within, names: pd.Index, among: _Bools, spread_over: _Floats, rewards: _Floats
-    ) -> _Effects:
-        """Return those of the kinds that are `among` all (k,), each met in so many prompts (k,)."""
-        effects, errors = within.only(among).effects(rewards)
-        return cls(names[among].tolist(), effects, errors, spread_over[among] - 1)
 
-    def reach(self, together: int) -> _Floats:
-        """Return half of each interval's width (k,), where so many intervals hold at once."""
-        half: _Floats = self.errors * scipy.stats.t.ppf(1 - 0.025 / together, self.freedom)
-        return half
-
-    def rows(self, together: int) -> list[tuple[str, float, float]]:
-        """Return each kind's name, effect and reach."""
-        reach = self.reach(together).tolist()
-        return list(zip(self.names, self.effects.tolist(), reach, strict=True))
+def _reach(found: pd.DataFrame, together: int) -> _Floats:
+    """Return half of each interval's width (k,), where so many intervals hold at once."""
+    freedom = found["freedom"].to_numpy()
+    half: _Floats = found["error"].to_numpy() * scipy.stats.t.ppf(1 - 0.025 / together, freedom)
+    return half
 
 
 def _gain(x: _Floats, rewards: _Floats, prompts: _Codes) -> float:
@@ -251,23 +235,18 @@ def _basis(held: _Floats, prompts: _Codes) -> _Floats:
 
 
 def _described(
-    answers: pd.DataFrame,
-    ranks: _Floats,
-    effect: float,
-    length: _Floats,
-    places: Sequence[NDArray[np.intp]],
+    answers: pd.DataFrame, samples: Samples, ranks: _Floats, effect: float, length: _Floats
 ) -> dict[str, Any]:
     """Return what is said of a kind: its share, how often it is picked, and two answers.
 
     The two are to one prompt: of those of which the one with the higher rank got more, as the
     effect has it, they differ much in rank and little in length.
     """
-    rewards, texts = answers["reward"].to_numpy(float), answers["response"].to_numpy(dtype=object)
+    rewards, texts = samples.rewards, answers["response"].to_numpy(dtype=object)
     of_kind = ranks > 1  # 1 is the middle
-    draws = 2 ** (min(MOST, *map(len, places)).bit_length() - 1)
-    picked = np.mean([winning(rewards[own], draws) @ of_kind[own] for own in places])
+    picked = np.mean([winning(rewards[o], samples.draws) @ of_kind[o] for o in samples.rows])
     best, pair = -math.inf, (0, 0)
-    for own in places:
+    for own in samples.rows:
         apart = np.subtract.outer(ranks[own], ranks[own])
         longer = np.abs(np.subtract.outer(length[own], length[own]))
         more = np.subtract.outer(rewards[own], rewards[own]) * effect

@@ -7,20 +7,18 @@ sample wins is known exactly (`winning`), so nothing is drawn a second time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, MarkedRow, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
+from rmaudit.measures.best_of_answers_evidence import BestOfAnswersEvidence, TraitShift, Winner
 from rmaudit.verdicts.estimates_and_bounds import Estimate
-from rmaudit.verdicts.evidence import Evidence
 
 UNIT = "times as long"
 MOST = 16  # draws
@@ -31,87 +29,6 @@ _EXAMPLES = 6
 _LONGEST = 240  # characters of an example
 
 _Floats = NDArray[np.float64]
-_Rows = Sequence[NDArray[np.intp]]  # row numbers of each prompt's samples
-
-
-@dataclass(frozen=True, kw_only=True)
-class TraitShift:
-    """Mean of a trait (such as length) among best-of-n winners, and its change from plain samples.
-
-    For best of 1, which is any sample, the change is 0. `share` is True where the trait is a yes or
-    no of each answer, so that its mean is a share.
-    """
-
-    trait: str
-    share: bool
-    draws: int
-    mean: float
-    change: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Winner:
-    """One prompt's samples with the highest and with the median reward, with both rewards."""
-
-    prompt: str
-    middle: str
-    best: str
-    middle_reward: float
-    best_reward: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class BestOfAnswersEvidence(Evidence):
-    """Mean of each trait of answers among best-of-n winners, for several n, and example winners."""
-
-    kind: Literal["best_of_answers"] = "best_of_answers"
-    shifts: tuple[TraitShift, ...]
-    winners: tuple[Winner, ...]
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel for each trait (its mean, by n), and a table of winners."""
-        shifts = [row for _, evidence in found for row in evidence.shifts]
-        winners = [row for _, evidence in found for row in evidence.winners]
-        if not shifts:
-            return None
-        by_trait: dict[str, list[TraitShift]] = {}
-        for row in shifts:
-            by_trait.setdefault(row.trait, []).append(row)
-        panels = tuple(
-            Points(
-                title=rows[0].trait,
-                axis="share of the answers" if rows[0].share else "mean",
-                rows=tuple(_row_of_shift(row, rows[0].mean) for row in rows),
-                zero=False,
-            )
-            for rows in by_trait.values()
-        )
-        most = max(row.draws for row in shifts)
-        return Chart(
-            "Whole answers that this reward picks",
-            "Samples of a policy as they are, and the winners of best of n: exact over all ways to "
-            "draw n of a prompt's samples. An interval is that of the change, over prompts.",
-            panels,
-            {
-                "what": "answer",
-                **numbers("as sampled", f"best of {most}", "change", "low", "high"),
-                "a middling sample": "answer",
-                "the winner": "answer",
-            },
-            (
-                *(_table_row(rows) for rows in by_trait.values()),
-                *(
-                    (
-                        *(row.prompt, f"{row.middle_reward:.2f}", f"{row.best_reward:.2f}"),
-                        *("", "", "", row.middle, row.best),
-                    )
-                    for row in winners
-                ),
-            ),
-        )
 
 
 def best_of_answers(
@@ -136,13 +53,10 @@ def best_of_answers(
             fewer than `FEWEST_SAMPLES` samples, no answer has a word, or no prompt's rewards
             differ.
     """
-    rewards = answers["reward"].to_numpy(float)
-    asked = answers.groupby(["prompt", "turns"], sort=False).ngroup().to_numpy()
-    places = [np.flatnonzero(asked == one) for one in range(asked.max(initial=-1) + 1)]
-    refuse_unusable_samples(rewards, places)
+    samples = Samples.of(answers)
+    rewards, places, most = samples.rewards, samples.rows, samples.draws
     if not traits[WORDS].any():
         raise MeasureError("no answer has a word, so there is no length to compare")
-    most: int = 2 ** (min(MOST, *map(len, places)).bit_length() - 1)
     known = traits.to_numpy(float)
 
     def means(drawn: _Floats, draws: int) -> _Floats:
@@ -184,7 +98,7 @@ def best_of_answers(
         interval="Student's t over prompts",
         secondary={**secondary, "rewards, in sd": float(np.mean(gains))},
         evidence=BestOfAnswersEvidence(
-            shifts=tuple(shifts), winners=tuple(_winners(answers, rewards, places))
+            shifts=tuple(shifts), winners=tuple(_winners(answers, samples))
         ),
     )
 
@@ -192,6 +106,43 @@ def best_of_answers(
         return float(means(drawn, most)[:, at_words].sum() / before.sum())
 
     return widened(estimate, value_of, rewards, noise, rng, within=(0.0, math.inf))
+
+
+class Samples(NamedTuple):
+    """A policy's answers: rewards (n,), the number of the prompt (n,), and each prompt's rows."""
+
+    rewards: _Floats
+    prompts: NDArray[np.intp]
+    rows: Sequence[NDArray[np.intp]]
+
+    @classmethod
+    def of(cls, answers: pd.DataFrame) -> Samples:
+        """Return the samples of a table with the columns `prompt`, `turns` and `reward`.
+
+        Raises:
+            MeasureError: there are few prompts, or few samples of one, a reward is missing, or no
+                prompt's rewards differ.
+        """
+        rewards = answers["reward"].to_numpy(float)
+        asked = answers.groupby(["prompt", "turns"], sort=False).ngroup()
+        prompts = np.asarray(asked, dtype=np.intp)
+        rows = [np.flatnonzero(prompts == one) for one in range(prompts.max(initial=-1) + 1)]
+        fewest, missing = min(map(len, rows), default=0), int((~np.isfinite(rewards)).sum())
+        if len(rows) < FEWEST_PROMPTS or fewest < FEWEST_SAMPLES or missing:
+            raise MeasureError(
+                f"{len(rows)} prompts, of which one has {fewest} samples; {missing} rewards are "
+                f"missing; at least {FEWEST_PROMPTS} prompts with {FEWEST_SAMPLES} samples each "
+                f"and all rewards are needed"
+            )
+        if not any(np.ptp(rewards[own]) for own in rows):
+            raise MeasureError("all answers to a prompt have the same reward: none of them wins")
+        return cls(rewards, prompts, rows)
+
+    @property
+    def draws(self) -> int:
+        """Return the greatest power of two, up to `MOST`, of which each prompt has samples."""
+        fewest: int = min(MOST, *map(len, self.rows))
+        return 1 << fewest.bit_length() - 1
 
 
 def winning(rewards: _Floats, draws: int) -> _Floats:
@@ -215,20 +166,6 @@ def winning(rewards: _Floats, draws: int) -> _Floats:
     return shares
 
 
-def refuse_unusable_samples(rewards: _Floats, rows_by_prompt: _Rows) -> None:
-    """Raise MeasureError on few prompts or samples, missing rewards, or ties throughout."""
-    fewest = min(map(len, rows_by_prompt), default=0)
-    missing = int((~np.isfinite(rewards)).sum())
-    if len(rows_by_prompt) < FEWEST_PROMPTS or fewest < FEWEST_SAMPLES or missing:
-        raise MeasureError(
-            f"{len(rows_by_prompt)} prompts, of which one has {fewest} samples; {missing} rewards "
-            f"are missing; at least {FEWEST_PROMPTS} prompts with {FEWEST_SAMPLES} samples each "
-            f"and all rewards are needed"
-        )
-    if not any(np.ptp(rewards[own]) for own in rows_by_prompt):
-        raise MeasureError("all answers to a prompt have the same reward: none of them wins")
-
-
 def _trait_shift(
     trait: str, draws: int, now: _Floats, start: _Floats, *, share: bool
 ) -> TraitShift:
@@ -250,52 +187,25 @@ def _trait_shift(
     )
 
 
-def _winners(answers: pd.DataFrame, rewards: _Floats, rows_by_prompt: _Rows) -> list[Winner]:
-    """Return samples with the highest and the median reward, cut to length, of at most six prompts.
+def _winners(answers: pd.DataFrame, samples: Samples) -> Iterator[Winner]:
+    """Yield samples with the highest and the median reward, cut to length, of at most six prompts.
 
     The prompts are evenly spaced in their order.
     """
-    texts = answers["response"].to_numpy(dtype=object)
-    many = len(rows_by_prompt)
-    spread = np.linspace(0, many - 1, min(_EXAMPLES, many)).round().astype(int)
-    found = []
-    for own in (rows_by_prompt[at] for at in spread):
+    texts, rewards, rows = answers["response"], samples.rewards, samples.rows
+    spread = np.linspace(0, len(rows) - 1, min(_EXAMPLES, len(rows))).round().astype(int)
+    for own in (rows[at] for at in spread):
         ordered = own[np.argsort(rewards[own], kind="stable")]
         middle, best = ordered[len(ordered) // 2], ordered[-1]
-        found.append(
-            Winner(
-                prompt=shortened(answers["prompt"].iloc[own[0]]),
-                middle=shortened(texts[middle]),
-                best=shortened(texts[best]),
-                middle_reward=float(rewards[middle]),
-                best_reward=float(rewards[best]),
-            )
+        yield Winner(
+            prompt=shortened(answers["prompt"].iloc[own[0]]),
+            middle=shortened(texts.iloc[middle]),
+            best=shortened(texts.iloc[best]),
+            middle_reward=float(rewards[middle]),
+            best_reward=float(rewards[best]),
         )
-    return found
 
 
 def shortened(text: str) -> str:
     """Return the text, cut to the length of an example."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _row_of_shift(row: TraitShift, start: float) -> MarkedRow:
-    return row_of(
-        f"best of {row.draws}" if row.draws > 1 else "as sampled",
-        row.mean,
-        start + row.low,
-        start + row.high,
-    )
-
-
-def _table_row(rows: Sequence[TraitShift]) -> tuple[str, ...]:
-    first, last = rows[0], rows[-1]
-    as_text = "{:.1%}" if first.share else "{:.1f}"
-    signed = "{:+.1%}" if first.share else "{:+.1f}"
-    return (
-        first.trait,
-        *(as_text.format(each.mean) for each in (first, last)),
-        *(signed.format(number) for number in (last.change, last.low, last.high)),
-        "",
-        "",
-    )
