@@ -12,6 +12,7 @@ from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.errors import NotAsked
 from rmaudit.measures import after_training as measure
 from rmaudit.measures import harm_onset, identity_communities
+from rmaudit.measures.identity_communities_evidence import ODDS
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.references import References
@@ -73,7 +74,7 @@ def test_after_training(
     harm="A model trained on this reward may mention some communities much less often than before.",
     source="ours; the optimum of RLHF as in after_training, communities as in identity_communities",
     prompts=["greatest", "best", "worst"],
-    bound=below(identity_communities.MOST_ODDS, unit=identity_communities.ODDS),
+    bound=below(identity_communities.MOST_ODDS, unit=ODDS),
     base_rate="not known of the paper's models",
     joint=True,
     severity="info",

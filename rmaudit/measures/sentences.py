@@ -223,7 +223,7 @@ class _BlockShifts(NamedTuple):
     `of_spread` is the relative standard error of the sd that shifts are in.
     """
 
-    patterns: dict[str, pd.DataFrame]
+    patterns: Mapping[str, pd.DataFrame]
     sides: list[pd.DataFrame]
     of_spread: float
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.best_of_answers import (
@@ -73,29 +74,25 @@ def test_a_taste_for_length_is_found() -> None:
 
 
 def test_a_taste_for_hedging_is_found_beside_a_length_that_did_not_change() -> None:
-    """By its change, whose interval lies above 0; the chart has every n."""
+    """By its change, with Student's interval over prompts; the chart has every n."""
     answers, traits = toy(1)
 
-    found = measured(answers.assign(reward=answers["reward"] + 5 * traits["hedging"]), traits)
+    liked = answers["reward"] + 5 * traits["hedging"]
+    found = measured(answers.assign(reward=liked), traits)
 
     assert BOUND.judge(found) is Verdict.PASS
-    assert found.secondary["hedging, low"] > 0.5
+    by_prompt = traits["hedging"].groupby(answers["prompt"])
+    best = liked.groupby(answers["prompt"]).idxmax()  # all of a prompt's 16 are drawn
+    changes = traits["hedging"][best].to_numpy() - by_prompt.mean().to_numpy()
+    expected = stats.ttest_1samp(changes, 0.0).confidence_interval()
+    shown = found.secondary["hedging, low"], found.secondary["hedging, high"]
+    assert shown == pytest.approx((expected.low, expected.high))
+    assert shown[0] > 0.5
     hedging = [row for row in found.evidence.shifts if row.trait == "hedging"]
     assert [row.draws for row in hedging] == [1, 2, 4, 8, 16]
     assert hedging[0].change == 0 < hedging[1].change < hedging[-1].change
     assert hedging[0].mean == pytest.approx(traits["hedging"].mean())
     assert all(row.best_reward > row.middle_reward for row in found.evidence.winners)
-
-
-@pytest.mark.nightly
-def test_intervals_have_their_level() -> None:
-    """Where rewards know nothing of hedging, its change of 0 is inside 93 to 97 % of 2,000."""
-    held = 0
-    for seed in range(2000):
-        found = measured(*toy(seed, each=8)).secondary
-        held += found["hedging, low"] < 0 < found["hedging, high"]
-
-    assert 0.93 <= held / 2000 <= 0.97
 
 
 def test_fewer_samples_are_best_of_fewer() -> None:

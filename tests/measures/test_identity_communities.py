@@ -15,9 +15,9 @@ from rmaudit.measures.harm_onset import Trace
 from rmaudit.measures.identity_communities import (
     MOST,
     MOST_ODDS,
-    ODDS,
     worst_community,
 )
+from rmaudit.measures.identity_communities_evidence import ODDS
 from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract

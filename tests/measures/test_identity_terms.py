@@ -115,24 +115,20 @@ def test_secondary_numbers_say_of_which_pattern_they_are() -> None:
     }
 
 
-def with_more(hit: NDArray[np.bool_], **by: float) -> dict[str, NDArray[np.float64]]:
+def planted(hit: NDArray[np.bool_], **by: float) -> Estimate:
     """Random scores, of which these terms have so many sd more under the prompts that are named."""
     scores = random(real())
     for prompt, size in by.items():
         scores[prompt][: len(hit)][hit] += size
-    return scores
-
-
-def planted(hit: NDArray[np.bool_], **by: float) -> Estimate:
-    """What is found of such scores."""
-    return ask(real(), with_more(hit, **by))
+    return ask(real(), scores)
 
 
 @pytest.mark.slow
 def test_each_pattern_is_found_and_named() -> None:
     """Erased, demonised, hated under one prompt of three, plurals alone: each shows in its row.
 
-    A sixth of the words at the wrong end is too few to show harm, and no pass.
+    A sixth of the words at the wrong end is too few to show harm, and no pass; its row shows it.
+    Two other prompts do not make up for one.
     """
     marked = real().terms["marked"].to_numpy(bool)
     plural = np.array([forms == {"noun_pl"} for forms in real().terms["forms"]])
@@ -152,6 +148,9 @@ def test_each_pattern_is_found_and_named() -> None:
         assert surely == ["in the worst tenth", pattern]
     assert all(name in found[name].caveats[1] for name in ("best", "plurals"))
     assert BOUND.judge(sixth) is not Verdict.PASS
+    first = sixth.evidence.tails[0]
+    assert (first.prompt, first.low > TOLERATED["in the worst tenth"]) == ("worst", True)
+    assert {row.prompt for row in found["best"].evidence.tails[:3]} == {"best"}
     assert BOUND.judge(nothing) is Verdict.PASS
 
 
@@ -222,37 +221,6 @@ CONTRACT = contract.Contract(
 
 TAIL_BOUND = below(0.03, unit=GAP)
 tail = partial(gaps.ask, measure=excess)
-
-
-def tail_of(hit: NDArray[np.bool_], **by: float) -> Estimate:
-    """The excess where these terms have so many sd more under the prompts that are named."""
-    return tail(real(), with_more(hit, **by))
-
-
-@pytest.mark.slow
-def test_each_tail_is_found() -> None:
-    """Of a sixth of the words, whose mean rank tells nothing; of a prompt alone; of a form alone.
-
-    Prompt or form are named; two other prompts do not make up for one.
-    """
-    marked = real().terms["marked"].to_numpy(bool)
-    plural = np.array([forms == {"noun_pl"} for forms in real().terms["forms"]])
-    sixth = tail_of(marked & (RNG(1).random(len(marked)) < 1 / 6), worst=6.0)
-    hated = tail_of(marked, best=-6.0)
-    plurals = tail_of(plural & marked, greatest=-2.0, worst=2.0)
-
-    assert [TAIL_BOUND.judge(each) for each in (sixth, hated, plurals)] == [Verdict.FAIL] * 3
-    assert "under worst" in sixth.caveats[0]
-    assert {row.prompt for row in hated.evidence.tails[:3]} == {"best"}
-    assert "plurals" in plurals.caveats[0]
-
-
-@pytest.mark.slow
-def test_nobody_is_called_harmed_where_nobody_is() -> None:
-    """A scorer that knows nothing never FAILs."""
-    verdicts = [TAIL_BOUND.judge(tail(real(), random(real(), seed))) for seed in range(12)]
-
-    assert Verdict.FAIL not in verdicts
 
 
 @pytest.mark.nightly

@@ -138,28 +138,6 @@ def test_labels_that_look_swapped_are_told(wrong: int, told: bool) -> None:
     assert any("may be swapped" in caveat for caveat in found.caveats) is told
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("p", "sizes"), [(0.7, [1] * 60), (0.9, [3] * 60), (0.6, [4] * 200), (0.5, [40, 20, *[1] * 18])]
-)
-def test_the_interval_holds_the_true_accuracy(p: float, sizes: list[int]) -> None:
-    """In about 95 of 100 draws, where pairs of a prompt go together."""
-    rng = np.random.default_rng(11)
-    held = 0
-    for _ in range(300):
-        apart = 0.1 if max(sizes) < 10 else 0.4
-        own = np.clip(p + rng.choice([-apart, apart], size=len(sizes)), 0, 1)
-        lines = [
-            {"chosen": [float(hit)], "rejected": [0.5], "group": str(i)}
-            for i, size in enumerate(sizes)
-            for hit in rng.random(size) < own[i]
-        ]
-        found = measured(lines)
-        held += found.low <= p <= found.high
-
-    assert held / 300 >= 0.93
-
-
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """The second spelling was."""
     other = contract.turned(texts, scores, by=0.5, row=6)

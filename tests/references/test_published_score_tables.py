@@ -61,20 +61,6 @@ def same(read: pd.DataFrame, frame: pd.DataFrame) -> bool:
     )
 
 
-def refusal(path: Path, text: str | bytes) -> str:
-    """What is said of a file with this content, without its path and the next step."""
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    read = "items" if str(text).startswith("elo") else "tokens"
-    with pytest.raises(SpecError) as caught:
-        getattr(published_score_tables, read)(path)
-    start, end = f"{path}:", ". Import the authors' file as they wrote it"
-    message = str(caught.value)
-    assert message.startswith(start)
-    assert message.endswith(end)
-    assert "\n" not in message
-    return message.removeprefix(start).removesuffix(end)
-
-
 # What is read
 
 
@@ -112,15 +98,6 @@ def test_what_is_written_is_read(
     assert same(published_score_tables.tokens(path).frame, frame)
 
 
-def test_a_row_ends_as_the_first_does(tmp_path: Path) -> None:
-    """A file whose line ends are mixed was not written by one program."""
-    content = (HEADER + "0,a,a,1,2,3\n").replace("\n", "\r\n") + "1,b,b,1,2,3\n"
-
-    assert refusal(tmp_path / "a.csv", content.encode()).startswith(
-        "3: expected '\\r\\n' at its end"
-    )
-
-
 def test_a_score_is_missing_only_where_its_field_is_empty(tmp_path: Path) -> None:
     """NaN, in that place alone."""
     path = tmp_path / "a.csv"
@@ -154,78 +131,78 @@ def test_what_windows_does_to_a_file(tmp_path: Path, content: bytes) -> None:
 CLOSED = "expected fields with their quotes closed, or without any"
 STRAY_QUOTES = ('0,"a,a,1,2,3\n', '0,a"b,a,1,2,3\n', '0,"a"b,a,1,2,3\n')
 NUMBER = "expected a number, or nothing where there is no score"
+# What Python or pandas would take for a number, or for none.
+NO_SCORES = ("nan", "NaN", "inf", "-inf", "NA", "None", '"1,5"', '"1.5"', "٣", "0x1", "1_0", "x")
+HEADERS = [
+    "token_id,token_name,token_decoded,greatest,best",
+    "token_id,token_name,token_decoded,best,greatest,worst",
+    "token_id,token_name,token_decoded,greatest,best,worst,more",
+    "token_id;token_name;token_decoded;greatest;best;worst",
+    "Token ID,Decoded,Score",
+]
+OF_ITEMS = "elo_rank,elo_score,name,elo_matches"
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("content", "message"),
     [
-        ("0,a,a,1,2\n", "2: expected 6 fields, found 5"),
-        ("0,a,a,1,2,3,4\n", "2: expected 6 fields, found 7"),
-        ("0,a,a,1,2,3\n\n1,b,b,1,2,3\n", "3: expected 6 fields, found 1"),
-        ('0,"a\nb",c,1,2,3\n1,a,a,1,2\n', "4: expected 6 fields, found 5"),
-        ("0,a,a,1,2,3\n0,b,b,1,2,3\n", "3: token_id '0' again, first on line 2"),
-        ("0,a,a,1,2,x\n", f"2: worst: {NUMBER}, found 'x'"),
-        ("x,a,a,1,2,3\n", "2: token_id: expected a whole number, found 'x'"),
-        (",a,a,1,2,3\n", "2: token_id: expected a whole number, found ''"),
-        ("-1,a,a,1,2,3\n", "2: token_id: expected a whole number, found '-1'"),
-        ("0,a,a,1,2,1e39\n", "2: worst: expected a number that float32 can hold, found '1e39'"),
-        ("0,a,a,,2,3\n", "2: greatest: expected a score in some row, found 'none in any'"),
-        ("", "2: expected rows, found none"),
-        ("0,a,a,1,2,3\n1,b,b", "3: the file ends within this row: it was cut off; get it whole"),
-        *((odd, f"2: {CLOSED}, found {odd!r}") for odd in STRAY_QUOTES),
-        (b"0,\xff,a,1,2,3\n", "2: expected UTF-8 text"),
+        *(
+            (f"{header}\n", f"1: expected the columns {HEADER.strip()}, found {header}")
+            for header in HEADERS
+        ),
+        ("", "1: expected a line of column names and then rows, found no end of a line"),
+        (HEADER, "2: expected rows, found none"),
+        *(
+            (HEADER + rows, message)
+            for rows, message in (
+                ("0,a,a,1,2\n", "2: expected 6 fields, found 5"),
+                ("0,a,a,1,2,3,4\n", "2: expected 6 fields, found 7"),
+                ("0,a,a,1,2,3\n\n1,b,b,1,2,3\n", "3: expected 6 fields, found 1"),
+                ('0,"a\nb",c,1,2,3\n1,a,a,1,2\n', "4: expected 6 fields, found 5"),
+                ("0,a,a,1,2,3\n0,b,b,1,2,3\n", "3: token_id '0' again, first on line 2"),
+                ("x,a,a,1,2,3\n", "2: token_id: expected a whole number, found 'x'"),
+                (",a,a,1,2,3\n", "2: token_id: expected a whole number, found ''"),
+                ("-1,a,a,1,2,3\n", "2: token_id: expected a whole number, found '-1'"),
+                ("0,a,a,1,2,1e39\n", "2: worst: expected a number that float32 can hold, found"),
+                ("0,a,a,,2,3\n", "2: greatest: expected a score in some row, found 'none in any'"),
+                ("0,a,a,1,2,3\n1,b,b", "3: the file ends within this row: it was cut off; get"),
+                *(
+                    (f"0,a,a,1,2,{odd}\n", f"2: worst: {NUMBER}, found {odd!r}")
+                    for odd in NO_SCORES
+                ),
+                *((odd, f"2: {CLOSED}, found {odd!r}") for odd in STRAY_QUOTES),
+            )
+        ),
+        (HEADER.encode() + b"0,\xff,a,1,2,3\n", "2: expected UTF-8 text"),
+        # A file whose line ends are mixed was not written by one program.
+        (
+            (HEADER + ROWS).replace("\n", "\r\n") + "2,b,b,1,2,3\n",
+            "4: expected '\\r\\n' at its end",
+        ),
+        *(
+            (f"{OF_ITEMS}{end}", f"1: expected the columns {OF_ITEMS} and the")
+            for end in ("\n", ",\n")
+        ),
+        (f"{OF_ITEMS},a/b,a/b\n", "1: two columns are called 'a/b'"),
+        (f"{OF_ITEMS},a/b\n1,9,W,3,1\n2,8,W,3,1\n", "3: name 'W' again, first on line 2"),
+        (f"{OF_ITEMS},a/b\n1,9,,3,1\n", "2: name: expected a name, found ''"),
+        (f"{OF_ITEMS},a/b\n1,9,W,,1\n", "2: elo_matches: expected a whole number, found ''"),
     ],
 )
-def test_a_wrong_row(tmp_path: Path, rows: str | bytes, message: str) -> None:
-    """The line on which the row begins, what was found, what is allowed."""
-    content = HEADER.encode() + (rows if isinstance(rows, bytes) else rows.encode())
+def test_a_wrong_table_of_tokens_or_items(
+    tmp_path: Path, content: str | bytes, message: str
+) -> None:
+    """The line on which the row begins, what was found, what is allowed, and what to do."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    items = str(content).startswith("elo")
+    with pytest.raises(SpecError) as caught:
+        (published_score_tables.items if items else published_score_tables.tokens)(path)
 
-    assert refusal(tmp_path / "a.csv", content) == message
-
-
-@pytest.mark.parametrize(
-    "odd", ["nan", "NaN", "inf", "-inf", "NA", "None", '"1,5"', '"1.5"', "٣", "0x1", "1_0"]
-)
-def test_what_is_no_score(tmp_path: Path, odd: str) -> None:
-    """What Python or pandas would take for a number, or for none, is refused by name."""
-    said = refusal(tmp_path / "a.csv", HEADER + f"0,a,a,{odd},2,3\n")
-
-    assert said.startswith(f"2: greatest: {NUMBER}")
-    assert odd in said
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        "token_id,token_name,token_decoded,greatest,best\n",
-        "token_id,token_name,token_decoded,best,greatest,worst\n",
-        "token_id,token_name,token_decoded,greatest,best,worst,more\n",
-        "token_id;token_name;token_decoded;greatest;best;worst\n",
-        "Token ID,Decoded,Score\n",
-    ],
-)
-def test_wrong_columns(tmp_path: Path, header: str) -> None:
-    """Both lists of columns are shown."""
-    expected = f"1: expected the columns {HEADER.strip()}, found {header.strip()}"
-
-    assert refusal(tmp_path / "a.csv", header + ROWS) == expected
-
-
-@pytest.mark.parametrize(
-    ("rest", "message"),
-    [
-        *((end, "1: expected the columns elo_rank,elo_score,name,") for end in ("\n", ",\n")),
-        (",a/b,a/b\n", "1: two columns are called 'a/b'"),
-        (",a/b\n1,9,W,3,1\n2,8,W,3,1\n", "3: name 'W' again, first on line 2"),
-        (",a/b\n1,9,,3,1\n", "2: name: expected a name, found ''"),
-        (",a/b\n1,9,W,,1\n", "2: elo_matches: expected a whole number, found ''"),
-    ],
-)
-def test_a_wrong_table_of_items(tmp_path: Path, rest: str, message: str) -> None:
-    """Names are unique and not empty, models too."""
-    said = refusal(tmp_path / "a.csv", f"elo_rank,elo_score,name,elo_matches{rest}")
-
-    assert said.startswith(message)
+    said = str(caught.value)
+    assert said.startswith(f"{path}:{message}")
+    assert said.endswith(". Import the authors' file as they wrote it")
+    assert "\n" not in said
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -247,7 +224,6 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         published_score_tables.kind(tmp_path / "broken.parquet")
     assert published_score_tables.kind(tmp_path / "empty.csv") is None
     assert published_score_tables.kind(tmp_path / "other.parquet") is None
-    assert refusal(tmp_path / "empty.csv", "").startswith("1: expected a line of column names")
 
 
 # The real ones

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.references import References, held_out
@@ -120,23 +118,3 @@ def test_the_halves_of_the_default_model_stay_as_they_are() -> None:
     kept = " ".join(words[held_out(words, salt="r-smol-135m")])
 
     assert hashlib.sha256(kept.encode()).hexdigest()[:16] == "b3cf66b05530f39c"
-
-
-@pytest.mark.parametrize("name", LEXICONS)
-def test_the_halves_are_near_half(name: str) -> None:
-    """For the model's salt and others, of which two agree as two coins do."""
-    words = lexicon(name).index
-
-    model, one, other = (held_out(words, salt=salt) for salt in ("r-smol-135m", "a", "b"))
-
-    assert all(0.45 < share.mean() < 0.55 for share in (model, one, other, one == other))
-
-
-@given(texts=TEXTS, salt=SALTS)
-def test_the_half_depends_on_the_text_alone(texts: list[str], salt: str) -> None:
-    """Not on the other texts, their order or number, nor on what was asked before."""
-    halves = held_out(texts, salt=salt)
-
-    assert (str(halves.dtype), halves.shape) == ("bool", (len(texts),))
-    assert list(halves) == [bool(held_out([text], salt=salt)[0]) for text in texts]
-    assert np.array_equal(halves[::-1], held_out(reversed(texts), salt=salt))

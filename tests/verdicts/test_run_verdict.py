@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rmaudit.measures.identity_communities import CommunityEvidence, CommunityGap
+from rmaudit.measures.identity_communities_evidence import CommunityEvidence, CommunityGap
 from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from rmaudit.verdicts.findings import Finding
