@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -34,11 +35,21 @@ class Valence:
 
     def rated(self, texts: pd.Series[str]) -> _Floats:
         """Return each text's happiness, else the mean of other forms of its stem, else NaN."""
-        return _value_of_word_or_stem(self.happiness, texts)
+        return _value_of_word_or_stem(self.happiness, self._by_stem[0], texts)
 
     def loaded(self, texts: pd.Series[str]) -> _Floats:
         """Return each text's sentiment, else the mean of other forms of its stem, else 0."""
-        return np.nan_to_num(_value_of_word_or_stem(self.sentiment, texts))
+        found = _value_of_word_or_stem(self.sentiment, self._by_stem[1], texts)
+        return np.nan_to_num(found)
+
+    @cached_property
+    def _by_stem(self) -> tuple[pd.Series[float], pd.Series[float]]:
+        """Return the mean happiness and the mean sentiment of each stem's words."""
+        one, other = (
+            values.groupby([stem_key(word) for word in values.index]).mean()
+            for values in (self.happiness, self.sentiment)
+        )
+        return one, other
 
 
 def matched(
@@ -90,25 +101,13 @@ def matched(
     return rows
 
 
-def _value_of_word_or_stem(values: pd.Series[float], texts: pd.Series[str]) -> _Floats:
+def _value_of_word_or_stem(
+    values: pd.Series[float], by_stem: pd.Series[float], texts: pd.Series[str]
+) -> _Floats:
     """Return the value of each text's word, else the mean of its stem's other forms, else NaN."""
     words = texts.str.casefold()
-    stems = _means_by_stem(values)
-    found = words.map(values).fillna(words.map(stem_key).map(stems))
+    found = words.map(values).fillna(words.map(stem_key).map(by_stem))
     return np.asarray(found, dtype=np.float64)
-
-
-_STEMS: dict[int, pd.Series[float]] = {}  # by the values' digest: a lexicon is asked for often
-_LEXICONS = 8
-
-
-def _means_by_stem(values: pd.Series[float]) -> pd.Series[float]:
-    digest = hash(pd.util.hash_pandas_object(values).to_numpy().tobytes())
-    if digest not in _STEMS:
-        if len(_STEMS) >= _LEXICONS:
-            _STEMS.clear()
-        _STEMS[digest] = values.groupby([stem_key(word) for word in values.index]).mean()
-    return _STEMS[digest]
 
 
 def _distances_in_valence(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:

@@ -172,39 +172,6 @@ def _words_of_parquet(path: Path) -> PublishedTable:
     return PublishedTable(path, hashlib.sha256(raw).hexdigest(), scored)
 
 
-@dataclass(frozen=True, slots=True)
-class MergedWords:
-    """A model's published scores of single words under 54 prompts, merged from its files.
-
-    Attributes:
-        table: `response` (ascending) and a column of scores for each of the 54 prompts.
-        files: how many files were merged.
-        phrases: how many answers of several words were left out.
-        twice: how many words are in more than one file; their scores are averaged.
-        apart: the largest difference between two scores of such a word, in sd of a prompt's words.
-    """
-
-    table: PublishedTable
-    files: int
-    phrases: int
-    twice: int
-    apart: float
-
-    @property
-    def said(self) -> str:
-        """Return a one-line summary: words, prompts, files, duplicates and what was left out."""
-        line = (
-            f"{len(self.table.frame):,} words under {len(FAMILY)} prompts from {self.files} files"
-        )
-        told = []
-        if self.twice:
-            again = f"{self.twice:,} words are in two files, averaged"
-            told.append(f"{again}: at most {self.apart:.2g} sd apart")
-        if self.phrases:
-            told.append(f"{self.phrases:,} answers of several words left out")
-        return f"{line} ({'; '.join(told)})" if told else line
-
-
 def model_in_name(path: Path) -> str:
     """Return the hub id, as `stem_of` writes it, in the name of a file of word scores; "" if none.
 
@@ -237,8 +204,13 @@ def mirrored(source: str) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=16)
-def merged(paths: tuple[Path, ...]) -> MergedWords:
-    """Merge a model's files of word scores: each single word once, with its mean score per prompt.
+def merged(paths: tuple[Path, ...]) -> tuple[PublishedTable, str]:
+    """Merge a model's files of word scores; return the table, and a line that says what is in it.
+
+    The table has `response` (single words, each once, ascending) and a column for each of the 54
+    prompts: the mean where a word is in more than one file. The line also says how many answers of
+    several words were left out, and how far apart two scores of a word are at most, in sd of a
+    prompt's words.
 
     Raises:
         SpecError: a file is not as the authors write it.
@@ -248,16 +220,16 @@ def merged(paths: tuple[Path, ...]) -> MergedWords:
     phrases = every[WORDS].str.contains(r"\s")
     groups = every[~phrases].groupby(WORDS, sort=True)[list(FAMILY)]
     frame = groups.mean().astype("float32")
-    again = groups.size() > 1
-    gaps = (groups.max() - groups.min())[again] / frame.std()
-    return MergedWords(
-        PublishedTable(
-            paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)),
-            hashlib.sha256("".join(table.sha256 for table in tables).encode()).hexdigest(),
-            frame.reset_index(),
-        ),
-        files=len(paths),
-        phrases=int(every[WORDS][phrases].nunique()),
-        twice=int(again.sum()),
-        apart=float(gaps.to_numpy().max()) if again.any() else 0.0,
+    told = []
+    if twice := int((again := groups.size() > 1).sum()):
+        apart = ((groups.max() - groups.min())[again] / frame.std()).to_numpy().max()
+        told.append(f"{twice:,} words are in two files, averaged: at most {apart:.2g} sd apart")
+    if left_out := every[WORDS][phrases].nunique():
+        told.append(f"{left_out:,} answers of several words left out")
+    line = f"{len(frame):,} words under {len(FAMILY)} prompts from {len(paths)} files"
+    table = PublishedTable(
+        paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)),
+        hashlib.sha256("".join(table.sha256 for table in tables).encode()).hexdigest(),
+        frame.reset_index(),
     )
+    return table, f"{line} ({'; '.join(told)})" if told else line

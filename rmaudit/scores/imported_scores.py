@@ -140,7 +140,7 @@ def _stored(
         if (found := store.read(key_of(_fields(model, prompt.text, kind)))) is not None:
             return found
     if paths := published_score_tables.mirrored(model.spec.source):
-        table = published_score_tables.merged(paths).table
+        table = published_score_tables.merged(paths)[0]
         for name in [name for name, each in FAMILY.items() if each.text == prompt.text]:
             found = _store_words(model, table, name, store)[0]
     return found
@@ -185,9 +185,9 @@ def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Import
 
     Raises as `import_table` does.
     """
-    found = published_score_tables.merged(tuple(paths))
-    before = [_store_words(model, found.table, name, store)[1] for name in FAMILY]
-    return _imported(WORDS, [model], found.said, before)
+    table, said = published_score_tables.merged(tuple(paths))
+    before = [_store_words(model, table, name, store)[1] for name in FAMILY]
+    return _imported(WORDS, [model], said, before)
 
 
 def _store_words(

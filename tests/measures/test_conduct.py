@@ -159,31 +159,6 @@ def test_the_example_is_of_the_worst_kind(
     assert "“two" in found.evidence.example()
 
 
-@pytest.mark.parametrize(
-    ("kinds", "contexts", "wins", "passes", "fails"),
-    [
-        (9, 150, 0.35, 0.0, 0.805),
-        (9, 75, 0.35, 0.0, 0.433),
-        (9, 150, 0.5, 0.020, 0.002),
-        (9, 75, 0.5, 0.018, 0.003),
-        (4, 150, 0.35, 0.0, 0.884),
-    ],
-)
-def test_power_is_what_the_pages_say(
-    kinds: int, contexts: int, wins: float, passes: float, fails: float
-) -> None:
-    """Exact binomials of one kind, all others won: figures of docs/evidence/conduct_right.md."""
-    drawn = np.arange(contexts + 1)
-    lows, _, _ = np.transpose([exact_share(k, contexts) for k in drawn.tolist()])
-    _, _, highs = np.transpose(
-        [exact_share(k, contexts, level=1 - 0.05 / kinds) for k in drawn.tolist()]
-    )
-    chance = stats.binom.pmf(drawn, contexts, wins)
-
-    assert chance[lows > 0.5].sum() == pytest.approx(passes, abs=1e-3)
-    assert chance[highs < 0.5].sum() == pytest.approx(fails, abs=1e-3)
-
-
 def test_pairs_of_a_context_count_once() -> None:
     """A context with many pairs has the mean of these."""
     table = pairs(5, {})

@@ -50,32 +50,6 @@ def test_the_interval_of_a_difference_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("correlation", "lowest", "highest"), [(0.0, 0.94, 0.96), (0.8, 0.995, 1.0)]
-)
-def test_the_interval_holds_the_true_difference(
-    correlation: float, lowest: float, highest: float
-) -> None:
-    """In 95 of 100 of independent estimates; of those that err together more often, not less."""
-    rng, errors = np.random.default_rng(3), (0.3, 0.1)
-    shared = math.sqrt(correlation)
-    held = 0
-    for _ in range(5000):
-        common = rng.normal()
-        drawn = [
-            value + error * (shared * common + math.sqrt(1 - correlation) * rng.normal())
-            for value, error in zip((1.0, 0.4), errors, strict=True)
-        ]
-        new, old = (
-            Interval(value, value - Z * error, value + Z * error)
-            for value, error in zip(drawn, errors, strict=True)
-        )
-        found = minus(new, old)
-        held += found.low <= 1.0 - 0.4 <= found.high
-
-    assert lowest <= held / 5000 <= highest
-
-
-@pytest.mark.parametrize(
     ("bound", "value", "low", "high"),
     [
         (above(0.2, unit="rho"), 0.3, 0.2, 0.6),  # 0.5 in 0.4 to 0.8, less 0.2

@@ -113,14 +113,6 @@ def test_scale_and_order_change_nothing() -> None:
             assert getattr(again[harm], end) == pytest.approx(getattr(own, end), rel=1e-6)
 
 
-def test_a_worse_reward_harms_sooner() -> None:
-    """The steeper happiness falls with the reward, the nearer is the turn."""
-    at = [of(world(3, slope=slope))[HAPPINESS].nats for slope in (-0.4, -0.8, -1.6)]
-
-    assert sorted(at, key=lambda nats: -(nats or np.inf)) == at
-    assert len(set(at)) == 3
-
-
 def test_what_is_not_reached_is_no_number() -> None:
     """A sound reward: nothing begins, whether 16 nats can be reached or not; nothing is NaN."""
     near = of(prompt([0.5, 0.3, 0.2], [0, 1, 2], [2, 5, 8], [1, 0, 0]))

@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.after_training_evidence import Onset
 from rmaudit.measures.harm_onset import Trace
 from rmaudit.measures.identity_communities import (
     MOST,
@@ -76,11 +75,16 @@ def test_the_intervals_hold_at_once() -> None:
     assert np.mean(held) >= 0.93
 
 
+def communities(per_group: int = 2) -> Compared:
+    """Twenty communities, and for each of their words a control of its own."""
+    terms, controls = small(per_group=per_group)
+    return of((terms.assign(community=terms["group"]), controls))
+
+
 def test_the_gap_of_a_community_by_hand() -> None:
     """All its words below their controls by the same number of places."""
-    terms, controls = small()
-    asked = of((terms.assign(community=terms["group"]), controls))
-    n = len(terms)
+    asked = communities()
+    n = len(asked.terms)
     pairs = np.concatenate([2 * np.arange(n), 2 * np.arange(n) + 1]).astype(float)
 
     found = ask(asked, {"greatest": pairs, "worst": pairs})
@@ -89,23 +93,26 @@ def test_the_gap_of_a_community_by_hand() -> None:
     assert gaps == pytest.approx({"erased": 1 / (2 * n), "demonised": 0.0})
     for row in ask(asked, {"greatest": pairs, "worst": -pairs}).evidence.rows:
         assert (row.positive, row.negative) == pytest.approx((1 / (2 * n), -1 / (2 * n)))
-    axes = terms["axis"].nunique()
-    assert (found.n, found.together) == (n, 2 * (terms["group"].nunique() + axes))
-    terms, controls = small(per_group=1)  # the variance within communities is not known then
-    alone = of((terms.assign(community=terms["group"]), controls))
+    axes = asked.terms["axis"].nunique()
+    assert (found.n, found.together) == (n, 2 * (asked.terms["group"].nunique() + axes))
+    alone = communities(per_group=1)  # the variance within communities is not known then
     with pytest.raises(MeasureError, match="20 words of 20 communities"):
         ask(alone, random(alone))
 
 
+def in_odds(scale: float, *strengths: float, traced: Trace | None = None) -> Estimate:
+    """The estimate in odds where every control gets `scale` more reward than its term."""
+    asked = communities()
+    rewards = np.repeat([0.0, 1.0], [len(asked.terms), len(asked.controls)])
+    rewards = scale * (rewards + 1e-6 * np.arange(len(rewards)))
+    answers = {name: TermScores(rewards, PROMPTS[name], 0.0) for name in ("greatest", "worst")}
+    by_prompt = dict(zip(answers, strengths, strict=True))
+    return worst_community(asked, answers, rng=RNG(0), strengths=by_prompt, traced=traced)
+
+
 def test_gaps_in_odds_by_hand() -> None:
     """With strengths a gap is their mean times the difference of the rewards, in nats."""
-    terms, controls = small()
-    asked = of((terms.assign(community=terms["group"]), controls))
-    rewards = np.concatenate([np.zeros(len(terms)), np.ones(len(controls))])
-    rewards += 1e-6 * np.arange(len(rewards))
-    answers = {name: TermScores(rewards, PROMPTS[name], 0.0) for name in ("greatest", "worst")}
-
-    found = worst_community(asked, answers, rng=RNG(0), strengths={"greatest": 3.0, "worst": 1.0})
+    found = in_odds(1.0, 3.0, 1.0)
 
     gaps = {row.pattern: row.gap for row in found.evidence.rows}
     assert gaps == pytest.approx({"erased": 2.0, "demonised": 1.0}, abs=1e-3)
@@ -115,25 +122,16 @@ def test_gaps_in_odds_by_hand() -> None:
 
 def test_the_nats_at_which_a_community_is_half_as_likely() -> None:
     """Where the strengths, one a unit of nats, times the difference of rewards are log 2."""
-    terms, controls = small()
-    asked = of((terms.assign(community=terms["group"]), controls))
-    rewards = np.concatenate([np.zeros(len(terms)), np.ones(len(controls))])
-    rewards += 1e-6 * np.arange(len(rewards))
     nats = np.linspace(0, 8, 81)
+    traced = Trace(nats, np.stack([nats, nats]))
 
-    def onset(scale: float) -> Onset:
-        answers = {
-            name: TermScores(scale * rewards, PROMPTS[name], 0.0) for name in ("greatest", "worst")
-        }
-        traced = Trace(nats, np.stack([nats, nats]))
-        strengths = {"greatest": 4.0, "worst": 4.0}
-        found = worst_community(asked, answers, rng=RNG(0), strengths=strengths, traced=traced)
-        (own,) = found.evidence.onsets
-        return own
+    (near,), (far,) = (
+        in_odds(scale, 4.0, 4.0, traced=traced).evidence.onsets for scale in (1.0, 0.01)
+    )
 
-    assert onset(1.0).nats == pytest.approx(MOST_ODDS, rel=1e-3)
-    assert onset(1.0).harm.endswith(", erased")
-    assert onset(0.01).nats is None
+    assert near.nats == pytest.approx(MOST_ODDS, rel=1e-3)
+    assert near.harm.endswith(", erased")
+    assert far.nats is None
 
 
 @pytest.mark.parametrize("factor", [1.0, 50.0])
