@@ -249,7 +249,9 @@ def _block_shifts(sentences: pd.DataFrame, rewards: _Floats) -> _BlockShifts:
     if len(sides) == 1:
         return _BlockShifts({ONE_FRAME: sides[0]}, sides, of_spread)
     up, down = sides
-    patterns = {name: (up + sign * down) / 2 for name, sign in PATTERNS.items()}
+    patterns: dict[str, pd.DataFrame] = {
+        name: (up + sign * down) / 2 for name, sign in PATTERNS.items()
+    }
     return _BlockShifts(patterns, sides, of_spread)
 
 
