@@ -19,9 +19,9 @@ from lab.score_shifts import profanity, sexual
 from lab.training.states import States
 from rmaudit.checkpoints.bundled_model import SPLIT_SALT
 from rmaudit.measures.control_word_matching import Valence
-from rmaudit.measures.identity_gaps import Compared, compared
+from rmaudit.measures.identity_gaps import compared
 from rmaudit.measures.optimal_policy import best_of, tilted
-from rmaudit.measures.rank_gaps import WORDS, codes_of, gaps_of, over_frames
+from rmaudit.measures.rank_gaps import WORDS, Compared, gaps_of, over_frames
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import FAMILY
@@ -150,9 +150,8 @@ class Harms:
         """
         terms = self.asked.terms
         gaps = gaps_of(moved, self.asked.weights)
-        counted = terms["marked"].to_numpy(bool) & self.asked.weights.any(axis=1)
-        counted = counted if of is None else counted & of
-        word = codes_of(terms.assign(group=terms["community"], axis=""))[WORDS]
+        counted = self.asked.counted if of is None else self.asked.counted & of
+        word = self.asked.by_community.codes[WORDS]
         patterns = {sign: over_frames(gaps, FRAMES, sign) for sign in (1, -1)}
         worst = []
         for name in dict.fromkeys(terms["community"][counted]):

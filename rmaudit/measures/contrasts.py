@@ -16,10 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.measures import rank_gaps
 from rmaudit.measures.identity_communities import communities_of
-from rmaudit.measures.identity_gaps import Compared
-from rmaudit.measures.rank_gaps import PATTERNS, Gaps
+from rmaudit.measures.rank_gaps import PATTERNS, Compared, Gaps
 from rmaudit.prompts import Prompt
 from rmaudit.word_stems import stem_key
 
@@ -94,13 +92,10 @@ def of_terms(
     each community and of each axis of several (`identity_communities.worst_community`), of rewards
     instead of ranks. `tolerated` is of mean percentiles.
     """
-    terms, given = asked.terms, tuple(prompts)
+    given = tuple(prompts)
     inside = communities_of(asked) if communities else {"": asked.counted}
-    if communities:
-        terms = terms.assign(group=terms["community"], axis="")
-    none = np.zeros(len(terms))
-    spelt = rank_gaps.words_of(asked.controls)
-    gaps = Gaps(rank_gaps.codes_of(terms), asked.weights, none, none, spelt)
+    none = np.zeros(len(asked.terms))
+    gaps = Gaps(asked.by_community if communities else asked, none, none)
     columns = {}
     for name, mine in inside.items():
         share = gaps.term_weights(mine)

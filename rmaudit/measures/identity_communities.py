@@ -26,16 +26,15 @@ from rmaudit.measures.identity_communities_evidence import (
     CommunityGap,
     CommunityOddsEvidence,
 )
-from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores, checked_scores
+from rmaudit.measures.identity_gaps import UNIT, TermScores, checked_scores
 from rmaudit.measures.rank_gaps import (
     PATTERNS,
     WORDS,
+    Compared,
     Gaps,
-    codes_of,
     gaps_of,
     over_frames,
     percentiles,
-    words_of,
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
@@ -101,8 +100,8 @@ def worst_community(
             words have controls.
     """
     scores, frames, noise = checked_scores(answers, len(asked.texts))
-    codes = codes_of(asked.terms.assign(group=asked.terms["community"], axis=""))
-    spelt, inside = words_of(asked.controls), communities_of(asked)
+    inside, by_community = communities_of(asked), asked.by_community
+    codes = by_community.codes
     words = np.unique(codes[WORDS, asked.counted]).size
     communities = sum(not name.startswith(ALL_OF) for name in inside)
     many = 2 * len(inside)
@@ -120,7 +119,7 @@ def worst_community(
     ranks = placed(scores)
 
     def gaps(drawn: _Floats, sign: int) -> Gaps:
-        return Gaps.over_frames(drawn, frames, sign, codes, asked.weights, spelt)
+        return Gaps.over_frames(by_community, drawn, frames, sign)
 
     by_prompt = gaps_of(ranks, asked.weights)
     sides = [by_prompt[frames == frame].mean(axis=0) for frame in (1, -1)]

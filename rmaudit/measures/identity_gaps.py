@@ -26,12 +26,11 @@ from rmaudit.measures.identity_terms_evidence import IdentityTermsEvidence
 from rmaudit.measures.rank_gap_charts import gap_tables
 from rmaudit.measures.rank_gaps import (
     GROUPS,
+    Compared,
     Gaps,
-    codes_of,
     gaps_of,
     over_frames,
     percentiles,
-    words_of,
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.word_stems import stem_key
@@ -57,31 +56,6 @@ class TermScores:
     scores: NDArray[np.floating[Any]]
     frame: int
     noise: float = UNMEASURED
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Terms for groups of people and the control words they are compared with.
-
-    `weights` and `neutral`, shape (terms, controls), are of controls of like valence and of
-    neutral ones; `rated` says which terms labMT's raters had, in this form or another.
-    """
-
-    terms: pd.DataFrame
-    controls: pd.DataFrame
-    weights: _Floats
-    neutral: _Floats
-    rated: _Flags
-
-    @property
-    def counted(self) -> _Flags:
-        """Return which terms, (terms,), are of marked groups and have a control of like valence."""
-        return self.terms["marked"].to_numpy(bool) & self.weights.any(axis=1)
-
-    @property
-    def texts(self) -> list[str]:
-        """Return all texts to be scored: the terms, then the controls."""
-        return [*self.terms["text"], *self.controls["text"]]
 
 
 def compared(
@@ -144,21 +118,20 @@ def marked_groups_gap(
     scores, frames, noise = checked_scores(answers, len(asked.texts))
     ranks = percentiles(scores)
     by_prompt = gaps_of(ranks, asked.weights)
-    codes, spelt = codes_of(asked.terms), words_of(asked.controls)
-    found = Gaps.over_frames(ranks, frames, sign, codes, asked.weights, spelt)
+    found = Gaps.over_frames(asked, ranks, frames, sign)
     if sign < 0 and np.abs(found.gaps).max(initial=0.0) < _ROUNDING:
         message = "all texts rank alike under prompts that ask for good and for bad things: whether"
         raise MeasureError(f"{message} words rank as bad things cannot be seen")
     share = found.term_weights(asked.counted)
-    words, freedom = np.unique(found.codes[2, share > 0]).size, found.freedom(share, GROUPS)
+    words, freedom = np.unique(asked.codes[2, share > 0]).size, found.freedom(share, GROUPS)
     if words < FEWEST or freedom < _FEWEST_FREEDOM:
-        groups, on = (np.unique(found.codes[level, share > 0]).size for level in (1, 0))
+        groups, on = (np.unique(asked.codes[level, share > 0]).size for level in (1, 0))
         message = (
             f"{words} words for marked groups have a control, of {groups} groups on {on} axes; "
             f"at least {FEWEST} words, and {_FEWEST_FREEDOM} groups more than axes, are needed"
         )
         raise MeasureError(message)
-    axes = found.codes[0]
+    axes = asked.codes[0]
     shares = {
         axis: found.term_weights(asked.counted & (axes == axis))
         for axis in np.unique(axes[asked.counted]).tolist()
@@ -166,7 +139,7 @@ def marked_groups_gap(
     low, value, high, alone = _mean_gap_or_that_of_one_axis(found, share, shares)
     mean = float(share @ found.gaps)
     up, down = (by_prompt[frames == frame].mean(axis=0) for frame in (1, -1))
-    tables = gap_tables(asked.terms, found, (up, down))
+    tables = gap_tables(found, (up, down))
     estimate = Estimate(
         value=value,
         low=low,
@@ -184,9 +157,9 @@ def marked_groups_gap(
                 for name, gap in zip(answers, by_prompt, strict=True)
             },
             **_secondary_gaps(
-                asked, found, mean, over_frames(gaps_of(ranks, asked.neutral), frames, sign)
+                found, mean, over_frames(gaps_of(ranks, asked.neutral), frames, sign)
             ),
-            "terms without a control": float((~found.has_control).sum()),
+            "terms without a control": float((~asked.has_control).sum()),
         },
         caveats=()
         if alone is None
@@ -194,7 +167,7 @@ def marked_groups_gap(
         evidence=IdentityTermsEvidence(erased=tables)
         if sign > 0
         else IdentityTermsEvidence(demonised=tables),
-        parts=grouped_influences(asked, found, share if alone is None else shares[alone]),
+        parts=grouped_influences(found, share if alone is None else shares[alone]),
     )
 
     def value_of(drawn: _Floats) -> float:
@@ -243,7 +216,7 @@ def _mean_gap_or_that_of_one_axis(
 ) -> tuple[float, float, float, int | None]:
     """Return low, value, high, axis: of the mean gap (axis None) or a surely worse axis minus 0.2.
 
-    The axis is its number in `found.codes`, and 0.2 is `ALONE`; `marked_groups_gap` says when an
+    The axis is its number in `asked.codes`, and 0.2 is `ALONE`; `marked_groups_gap` says when an
     axis takes the place of the mean.
     """
     own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
@@ -260,16 +233,17 @@ def _mean_gap_or_that_of_one_axis(
     return least - ALONE, gap - ALONE, high - ALONE, code
 
 
-def grouped_influences(asked: Compared, found: Gaps, share: _Floats) -> tuple[float, ...]:
+def grouped_influences(found: Gaps, share: _Floats) -> tuple[float, ...]:
     """Return groups' and controls' influences on the mean gap, summed by a hash of their names.
 
     What controls bring to the groups' own means is counted twice: a difference errs on the side of
     being too uncertain.
     """
+    asked = found.asked
     clusters, mass, off = found.centred_cluster_gaps(share, GROUPS)
     names = (asked.terms["axis"] + "\n" + asked.terms["group"]).to_numpy()[clusters]
-    local = found.controls - (found.weights @ found.controls)[:, None]
-    of_controls = (share[:, None] * found.weights * local).sum(axis=0)
+    local = found.controls - (asked.weights @ found.controls)[:, None]
+    of_controls = (share[:, None] * asked.weights * local).sum(axis=0)
     return grouped(
         np.concatenate([mass * off, of_controls]), [*names, *map(stem_key, asked.controls["text"])]
     )
@@ -283,12 +257,11 @@ def _caveat_on_deciding_axis(terms: pd.DataFrame, inside: _Flags, value: float) 
     )
 
 
-def _secondary_gaps(
-    asked: Compared, found: Gaps, mean: float, by_neutral: _Floats
-) -> dict[str, float]:
+def _secondary_gaps(found: Gaps, mean: float, by_neutral: _Floats) -> dict[str, float]:
     """Return further mean gaps by name: of unmarked groups, by neutral controls, of rated terms."""
-    marked, out = asked.terms["marked"].to_numpy(bool), {}
-    if (rest := found.has_control & ~marked).any():
+    asked, out = found.asked, {}
+    marked = asked.terms["marked"].to_numpy(bool)
+    if (rest := asked.has_control & ~marked).any():
         out["unmarked groups"] = float(found.term_weights(rest) @ found.gaps)
         out["marked less unmarked groups"] = mean - out["unmarked groups"]
     if (rest := marked & asked.neutral.any(axis=1)).any():

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, students, widened
 from rmaudit.measures.identity_gaps import (
-    Compared,
     TermScores,
     checked_scores,
     erasure,
@@ -32,7 +31,7 @@ from rmaudit.measures.identity_terms_evidence import (
     PatternGap,
     TailExcess,
 )
-from rmaudit.measures.rank_gaps import GROUPS, Gaps, codes_of, gaps_of, percentiles, words_of
+from rmaudit.measures.rank_gaps import GROUPS, Compared, Gaps, gaps_of, percentiles
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "times what is tolerated"
@@ -146,7 +145,7 @@ def excess(
             has `FEWEST` words with controls and two groups of an axis.
     """
     scores, frames, noise = checked_scores(answers, len(asked.texts))
-    codes, spelt, n = codes_of(asked.terms), words_of(asked.controls), len(asked.terms)
+    codes, n = asked.codes, len(asked.terms)
     forms = {
         said: mine
         for form, said in FORMS.items()
@@ -162,7 +161,7 @@ def excess(
         ranks = drawn[prompt_number]
         tail = ((ranks if frames[prompt_number] > 0 else 1 - ranks) < TAIL).astype(float)
         off = gaps_of(tail[None], asked.weights)[0]
-        return tail, Gaps(codes, asked.weights, -off, -tail[n:], spelt)
+        return tail, Gaps(asked, -off, -tail[n:])
 
     ranked, rows, influences = percentiles(scores), [], {}
     level = 1 - 0.05 / (len(forms) * len(answers))
@@ -173,7 +172,7 @@ def excess(
             # A group has fewer words of a form than of all, so its mean varies more.
             own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
             value, error = float(share @ found.gaps), found.error(share, own, GROUPS)
-            influences[name, form] = grouped_influences(asked, found, share)
+            influences[name, form] = grouped_influences(found, share)
             rows.append(
                 TailExcess(
                     prompt=name,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.charts import Bell, Domain, Dumbbells, numbers, signed
@@ -81,13 +80,13 @@ class GapTables:
         )
 
 
-def gap_tables(terms: pd.DataFrame, found: Gaps, sides: tuple[_Floats, _Floats]) -> GapTables:
+def gap_tables(found: Gaps, sides: tuple[_Floats, _Floats]) -> GapTables:
     """Return the rank gaps of axes (marked groups only), groups and terms.
 
     `sides` are the gaps of the terms under good and under bad prompts, shape (terms,) each.
     """
-    marked = found.has_control & terms["marked"].to_numpy(bool)
-    every, of_marked = found.term_weights(found.has_control), found.term_weights(marked)
+    asked, marked = found.asked, found.asked.counted
+    every, of_marked = found.term_weights(asked.has_control), found.term_weights(marked)
     pooled = {
         GROUPS: (found.cluster_variance(of_marked, GROUPS), found.freedom(of_marked, GROUPS)),
         WORDS: (found.cluster_variance(every, WORDS), found.freedom(every, WORDS)),
@@ -98,22 +97,22 @@ def gap_tables(terms: pd.DataFrame, found: Gaps, sides: tuple[_Floats, _Floats])
         low, value, high = found.interval(share, *pooled[clusters], clusters)
         names = ("gap", "low", "high", "positive", "negative")
         numbers = (value, low, high, *(float(share @ side) for side in sides))
-        words = int(np.unique(found.codes[2, inside]).size)
+        words = int(np.unique(asked.codes[2, inside]).size)
         rounded = {name: round(number, 4) for name, number in zip(names, numbers, strict=True)}
         return {"words": words} | rounded
 
-    axis, group, text = (terms[name].tolist() for name in ("axis", "group", "text"))
+    axis, group, text = (asked.terms[name].tolist() for name in ("axis", "group", "text"))
     axes, groups, words = [], [], []
-    for code in np.unique(found.codes[0, marked]):
-        inside = marked & (found.codes[0] == code)
+    for code in np.unique(asked.codes[0, marked]):
+        inside = marked & (asked.codes[0] == code)
         axes.append(AxisGap(axis=axis[inside.argmax()], **gap(inside, GROUPS)))
-    for code in np.unique(found.codes[1, found.has_control]):
-        inside = found.has_control & (found.codes[1] == code)
+    for code in np.unique(asked.codes[1, asked.has_control]):
+        inside = asked.has_control & (asked.codes[1] == code)
         place = inside.argmax()
         about = {"axis": axis[place], "group": group[place], "marked": bool(marked[place])}
         groups.append(GroupGap(**about, **gap(inside, WORDS)))
-    for place in np.flatnonzero(found.has_control)[
-        np.argsort(-found.gaps[found.has_control], kind="stable")
+    for place in np.flatnonzero(asked.has_control)[
+        np.argsort(-found.gaps[asked.has_control], kind="stable")
     ]:
         up, down = (round(float(side[place]), 4) for side in sides)
         words.append(TermGap(text=text[place], positive=up, negative=down))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -26,6 +26,57 @@ WORDS, GROUPS = 2, 1  # what a mean's clusters are, each within what stands abov
 
 
 @dataclass(frozen=True)
+class Compared:
+    """Terms for groups of people and the control words they are compared with.
+
+    `weights` and `neutral`, shape (terms, controls), are of controls of like valence and of
+    neutral ones; `rated` says which terms labMT's raters had, in this form or another.
+    """
+
+    terms: pd.DataFrame
+    controls: pd.DataFrame
+    weights: _Floats
+    neutral: _Floats
+    rated: _Flags
+
+    @cached_property
+    def codes(self) -> _Codes:
+        """Return the axis, group and word of each term, shape (3, terms), as numbers from 0.
+
+        Spellings and forms of one stem are one word.
+        """
+        groups = self.terms["axis"] + "\n" + self.terms["group"]
+        words = groups + "\n" + self.terms["text"].map(stem_key)
+        return np.stack([pd.factorize(names)[0] for names in (self.terms["axis"], groups, words)])
+
+    @cached_property
+    def spelt(self) -> _Codes:
+        """Return which word each control spells, shape (controls,), as numbers from 0."""
+        return stem_codes(self.controls["text"])
+
+    @property
+    def by_community(self) -> Compared:
+        """Return the same with communities in the place of groups, all on one axis."""
+        terms = self.terms.assign(group=self.terms["community"], axis="")
+        return replace(self, terms=terms)
+
+    @cached_property
+    def has_control(self) -> _Flags:
+        """Return which terms have a control word of like valence, shape (terms,)."""
+        return np.asarray(self.weights.any(axis=1))
+
+    @cached_property
+    def counted(self) -> _Flags:
+        """Return which terms are of marked groups and have a control, shape (terms,)."""
+        return self.terms["marked"].to_numpy(bool) & self.has_control
+
+    @property
+    def texts(self) -> list[str]:
+        """Return all texts to be scored: the terms, then the controls."""
+        return [*self.terms["text"], *self.controls["text"]]
+
+
+@dataclass(frozen=True)
 class Gaps:
     """Rank gaps of terms to their control words, and the errors of their weighted means.
 
@@ -34,42 +85,26 @@ class Gaps:
     these two parts are separate: the pooled variance of the clusters minus the part due to their
     controls, and the variance of the controls, by how much each counts in all.
 
-    `codes` has the axis, group and word of each term, shape (3, terms), each within the one
-    before; `weights` is as `control_word_matching.matched` gives it; `gaps` (terms,) and `controls`
-    (controls,) are the terms' gaps and what of the controls they are taken from; `spelt` numbers
-    the words that the controls spell. `level`, WORDS or GROUPS, is what the
-    clusters are; `share` are weights of terms.
+    `gaps` (terms,) and `controls` (controls,) are the terms' gaps and what of the controls they are
+    taken from. `level`, WORDS or GROUPS, is what the clusters are; `share` are weights of terms.
     """
 
-    codes: _Codes
-    weights: _Floats
+    asked: Compared
     gaps: _Floats
     controls: _Floats
-    spelt: _Codes
 
     @classmethod
-    def over_frames(  # noqa: PLR0913, PLR0917  (what is ranked, and its fields)
-        cls,
-        ranks: _Floats,
-        frames: NDArray[np.int64],
-        sign: int,
-        codes: _Codes,
-        weights: _Floats,
-        spelt: _Codes,
+    def over_frames(
+        cls, asked: Compared, ranks: _Floats, frames: NDArray[np.int64], sign: int
     ) -> Gaps:
         """Return the gaps of `ranks`, (prompts, texts), over frames as `over_frames` has it."""
-        gaps = over_frames(gaps_of(ranks, weights), frames, sign)
-        return cls(codes, weights, gaps, over_frames(ranks[:, len(weights) :], frames, sign), spelt)
-
-    @cached_property
-    def has_control(self) -> _Flags:
-        """Return which terms have a control word, shape (terms,)."""
-        return np.asarray(self.weights.any(axis=1))
+        gaps = over_frames(gaps_of(ranks, asked.weights), frames, sign)
+        return cls(asked, gaps, over_frames(ranks[:, len(asked.terms) :], frames, sign))
 
     def term_weights(self, counted: _Flags) -> _Floats:
         """Return `counted` terms' weights: equal for axes, groups of an axis, words of a group."""
         out = np.zeros(len(counted))
-        axis, group, word = self.codes[:, counted]
+        axis, group, word = self.asked.codes[:, counted]
         part = 1 / np.bincount(word)[word]
         for inner, outer in ((word, group), (group, axis), (axis, np.zeros_like(axis))):
             first = np.unique(inner, return_index=True)[1]
@@ -79,15 +114,15 @@ class Gaps:
 
     def freedom(self, share: _Floats, level: int) -> int:
         """Return the number of clusters (`level`: WORDS or GROUPS) minus that of their strata."""
-        outer, inner = (np.unique(self.codes[level - i, share > 0]).size for i in (1, 0))
+        outer, inner = (np.unique(self.asked.codes[level - i, share > 0]).size for i in (1, 0))
         return inner - outer
 
     def _clustered(self, share: _Floats, level: int) -> tuple[_Codes, _Codes, _Codes, _Codes]:
         """Return weighted terms, clusters' first terms, terms' clusters, and clusters' strata."""
         counted = np.flatnonzero(share > 0)
-        codes = self.codes[level, counted]
+        codes = self.asked.codes[level, counted]
         _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
-        strata = np.unique(self.codes[level - 1, counted][first], return_inverse=True)[1]
+        strata = np.unique(self.asked.codes[level - 1, counted][first], return_inverse=True)[1]
         return counted, first, cluster, strata
 
     def cluster_variance(self, share: _Floats, level: int) -> float:
@@ -120,7 +155,7 @@ class Gaps:
 
     def error(self, share: _Floats, variance: float, level: int) -> float:
         """Return the `share`-weighted mean gap's standard error; `variance` is that of clusters."""
-        of_clusters = np.bincount(self.codes[level], share)
+        of_clusters = np.bincount(self.asked.codes[level], share)
         counted = np.flatnonzero(share)  # of a group few of many hundred terms
         of_controls = share[counted] @ self._of_controls[counted]
         return math.sqrt(
@@ -143,35 +178,20 @@ class Gaps:
         (of all controls, for one that serves no term together with others). Spellings of a word
         vary together.
         """
-        many = (self.weights > 0).sum(axis=1)
+        many = (self.asked.weights > 0).sum(axis=1)
         of = many > 1
         if not of.any():  # a term's one control is in the term's own variance
-            return np.zeros((len(self.weights), 1))
-        use = self.term_weights(self.has_control)[of, None] * self.weights[of]
-        off = self.controls - (self.weights[of] @ self.controls)[:, None]
+            return np.zeros((len(self.asked.weights), 1))
+        use = self.term_weights(self.asked.has_control)[of, None] * self.asked.weights[of]
+        off = self.controls - (self.asked.weights[of] @ self.controls)[:, None]
         square = (use * off**2 * (many[of] / (many[of] - 1))[:, None]).sum(axis=0)
         used = use.sum(axis=0)
         variance = np.full(len(used), square.sum() / used.sum())
         variance[used > 0] = square[used > 0] / used[used > 0]
-        order = np.argsort(self.spelt, kind="stable")
-        starts = np.flatnonzero(np.diff(self.spelt[order], prepend=-1))
-        parts = self.weights * np.sqrt(variance)
+        order = np.argsort(self.asked.spelt, kind="stable")
+        starts = np.flatnonzero(np.diff(self.asked.spelt[order], prepend=-1))
+        parts = self.asked.weights * np.sqrt(variance)
         return np.asarray(np.add.reduceat(parts[:, order], starts, axis=1))
-
-
-def codes_of(terms: pd.DataFrame) -> _Codes:
-    """Return the axis, group and word of each term, shape (3, terms), as numbers from 0.
-
-    Spellings and forms of one stem are one word.
-    """
-    groups = terms["axis"] + "\n" + terms["group"]
-    words = groups + "\n" + terms["text"].map(stem_key)
-    return np.stack([pd.factorize(names)[0] for names in (terms["axis"], groups, words)])
-
-
-def words_of(controls: pd.DataFrame) -> _Codes:
-    """Return which word each control spells, shape (controls,), as numbers from 0."""
-    return stem_codes(controls["text"])
 
 
 def percentiles(scores: _Floats) -> _Floats:

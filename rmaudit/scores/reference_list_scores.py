@@ -10,7 +10,8 @@ import pandas as pd
 
 from rmaudit.measures.control_word_matching import Valence
 from rmaudit.measures.elo_agreement import ItemScores
-from rmaudit.measures.identity_gaps import Compared, TermScores, compared
+from rmaudit.measures.identity_gaps import TermScores, compared
+from rmaudit.measures.rank_gaps import Compared
 from rmaudit.references import References
 from rmaudit.references.human_ratings import printable
 from rmaudit.scores.sweep_result import Sweep

@@ -14,8 +14,9 @@ from rmaudit.measures.conduct import better_wins
 from rmaudit.measures.contrasts import RANKS, Contrasts
 from rmaudit.measures.framing_inversion import inversion
 from rmaudit.measures.identity_communities import worst_community
-from rmaudit.measures.identity_gaps import Compared, TermScores
+from rmaudit.measures.identity_gaps import TermScores
 from rmaudit.measures.invariance import shift
+from rmaudit.measures.rank_gaps import Compared
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.sentences import worst_group
 from rmaudit.prompts import PROMPTS

@@ -17,7 +17,8 @@ from rmaudit.measures.identity_communities import (
     worst_community,
 )
 from rmaudit.measures.identity_communities_evidence import ODDS
-from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores
+from rmaudit.measures.identity_gaps import UNIT, TermScores
+from rmaudit.measures.rank_gaps import Compared
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures import test_identity_gaps as gaps

@@ -18,12 +18,12 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures.control_word_matching import Valence
 from rmaudit.measures.identity_gaps import (
     UNIT,
-    Compared,
     TermScores,
     compared,
     erasure,
     hostility,
 )
+from rmaudit.measures.rank_gaps import Compared
 from rmaudit.references import References
 from rmaudit.references.identity_terms import identity
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
