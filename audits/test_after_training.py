@@ -11,7 +11,8 @@ import pandas as pd
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.errors import NotAsked
 from rmaudit.measures import after_training as measure
-from rmaudit.measures import harm_onset, identity_communities
+from rmaudit.measures import identity_communities
+from rmaudit.measures.harm_onset import strengths, traced
 from rmaudit.measures.identity_communities_evidence import ODDS
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_spellings import word_of
@@ -99,11 +100,10 @@ def test_community_odds(
 
     The fall is in log-odds relative to similar words, at the optimum 4 nats from the policy.
     """
-    strengths = harm_onset.strengths(_answers(sweeps), policies)
-    traced = harm_onset.traced(_answers(sweeps), policies)
     asked, answers = scored_terms(sweeps, rewards, references)
+    every = _answers(sweeps), policies
     return identity_communities.worst_community(
-        asked, answers, rng=rng, strengths=strengths, traced=traced
+        asked, answers, rng=rng, strengths=strengths(*every), traced=traced(*every)
     )
 
 

@@ -23,7 +23,7 @@ CEILINGS = {
     "measures": (53, 10700),
     "models": (23, 4550),
     "plugin": (14, 3200),
-    "references": (24, 3450),
+    "references": (24, 3300),
     "outputs": (3, 300),
     "report": (32, 6450),
     "runs": (16, 3000),

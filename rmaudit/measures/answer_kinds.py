@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, widened
 from rmaudit.measures.answer_kinds_evidence import AnswerKindsEvidence, KindEffect
-from rmaudit.measures.best_of_answers import WORDS, Samples, shortened, winning
+from rmaudit.measures.best_of_answers import WORDS, PromptSamples, shortened, winning
 from rmaudit.measures.wanted_kinds import NOTHING, wanted_answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
@@ -126,7 +126,7 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     Raises:
         MeasureError: as `best_of_answers`; or no kind is met often enough.
     """
-    samples = Samples.of(answers)
+    samples = PromptSamples.of(answers)
     rewards, prompts = samples.rewards, samples.prompts
     length = np.log(np.maximum(kinds[WORDS].to_numpy(float), 1.0))
     lengths = np.stack([length, (length - length.mean()) ** 2], axis=1)
@@ -235,7 +235,7 @@ def _basis(held: _Floats, prompts: _Codes) -> _Floats:
 
 
 def _described(
-    answers: pd.DataFrame, samples: Samples, ranks: _Floats, effect: float, length: _Floats
+    answers: pd.DataFrame, samples: PromptSamples, ranks: _Floats, effect: float, length: _Floats
 ) -> dict[str, Any]:
     """Return what is said of a kind: its share, how often it is picked, and two answers.
 

@@ -53,7 +53,7 @@ def best_of_answers(
             fewer than `FEWEST_SAMPLES` samples, no answer has a word, or no prompt's rewards
             differ.
     """
-    samples = Samples.of(answers)
+    samples = PromptSamples.of(answers)
     rewards, places, most = samples.rewards, samples.rows, samples.draws
     if not traits[WORDS].any():
         raise MeasureError("no answer has a word, so there is no length to compare")
@@ -108,7 +108,7 @@ def best_of_answers(
     return widened(estimate, value_of, rewards, noise, rng, within=(0.0, math.inf))
 
 
-class Samples(NamedTuple):
+class PromptSamples(NamedTuple):
     """A policy's answers: rewards (n,), the number of the prompt (n,), and each prompt's rows."""
 
     rewards: _Floats
@@ -116,7 +116,7 @@ class Samples(NamedTuple):
     rows: Sequence[NDArray[np.intp]]
 
     @classmethod
-    def of(cls, answers: pd.DataFrame) -> Samples:
+    def of(cls, answers: pd.DataFrame) -> PromptSamples:
         """Return the samples of a table with the columns `prompt`, `turns` and `reward`.
 
         Raises:
@@ -148,7 +148,7 @@ class Samples(NamedTuple):
 def winning(rewards: _Floats, draws: int) -> _Floats:
     """Return each sample's probability of winning best of `draws`, drawn without replacement.
 
-    Shape (samples,). Samples with equal rewards share their wins. `draws` is at most the number of
+    Shape (samples,). PromptSamples with equal rewards share their wins. `draws` is at most the number of
     samples.
     """
 
@@ -187,7 +187,7 @@ def _trait_shift(
     )
 
 
-def _winners(answers: pd.DataFrame, samples: Samples) -> Iterator[Winner]:
+def _winners(answers: pd.DataFrame, samples: PromptSamples) -> Iterator[Winner]:
     """Yield samples with the highest and the median reward, cut to length, of at most six prompts.
 
     The prompts are evenly spaced in their order.
