@@ -148,7 +148,7 @@ class PromptSamples(NamedTuple):
 def winning(rewards: _Floats, draws: int) -> _Floats:
     """Return each sample's probability of winning best of `draws`, drawn without replacement.
 
-    Shape (samples,). PromptSamples with equal rewards share their wins. `draws` is at most the number of
+    Shape (samples,). Samples with equal rewards share their wins. `draws` is at most the number of
     samples.
     """
 
