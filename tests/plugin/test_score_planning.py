@@ -190,7 +190,7 @@ def test_one_cause_is_said_once(toy: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     lost = "\n".join(
         f"@declare(0.0, prompts=['best'])\ndef test_{name}(lost, sweep): return estimate(1.0)\n"
-        for name in ("first", "second", "third")
+        for name in ("first", "second")
     )
     (tmp_path / "test_toy.py").write_text(
         f"import pytest\n{AUDITS}\n@pytest.fixture\ndef lost(): raise OSError('no network')\n{lost}"
@@ -202,7 +202,7 @@ def test_one_cause_is_said_once(toy: Path, tmp_path: Path, monkeypatch: pytest.M
 
     (line,) = [line for line in said.splitlines() if "OSError" in line]
     assert "test_first" in line
-    assert "and 2 more: " in line
+    assert "and 1 more: " in line
 
 
 SCORER = """
