@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from rmaudit.charts import Chart, Move, Moves, Points, numbers, row_of
+from rmaudit.charts import Chart, Move, Moves, Points, row_of, table
 from rmaudit.verdicts.evidence import Evidence
 
 AT = 4.0  # nats: about best of 150
@@ -132,24 +132,27 @@ class AfterTrainingEvidence(Evidence):
                 ),
                 *panel_of_onsets(onsets),
             ),
-            {
-                "prompt": "text",
-                "training": "text",
-                **numbers("nats", "happiness", "variety", "Zipf", "without a letter"),
-                **numbers(*lists, "share"),
-                "likeliest": "term",
-            },
-            (
-                *(
-                    row
-                    for stages in by_prompt.values()
-                    for stage in stages
-                    for row in _table_rows(stage, lists)
-                ),
-                *(
-                    ("mean", f"{own.harm} begins at", own.how, *[""] * (6 + len(lists)))
-                    for own in onsets
-                ),
+            *table(
+                {
+                    **dict.fromkeys(("prompt", "training"), "text"),
+                    **dict.fromkeys(("nats", "happiness", "variety", "Zipf"), ".2f"),
+                    "without a letter": ".1%",
+                    **dict.fromkeys(lists, ".2%"),
+                    "share": ".3f",
+                    "likeliest": "term",
+                },
+                [
+                    *(
+                        row
+                        for stages in by_prompt.values()
+                        for stage in stages
+                        for row in _table_rows(stage, lists)
+                    ),
+                    *(
+                        ("mean", f"{own.harm} begins at", own.how, *[""] * (6 + len(lists)))
+                        for own in onsets
+                    ),
+                ],
             ),
         )
 
@@ -193,11 +196,10 @@ def _panels_of_training(prompt: str, stages: Sequence[Stage]) -> Iterator[Points
     )
 
 
-def _table_rows(stage: Stage, lists: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    figures = (stage.nats, stage.happiness, stage.variety, stage.zipf)
-    known = {own.name: f"{own.share:.2%}" for own in stage.listed}
+def _table_rows(stage: Stage, lists: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    known = {own.name: own.share for own in stage.listed}
     shares = [known.get(name, "") for name in lists]
-    own = (*(f"{number:.2f}" for number in figures), f"{stage.letterless:.1%}", *shares)
+    first = (stage.how, stage.nats, stage.happiness, stage.variety, stage.zipf, stage.letterless)
     for place, each in enumerate(stage.likely):
-        first = (stage.how, *own) if place == 0 else ("",) * (len(own) + 1)
-        yield stage.prompt, *first, f"{each.after:.3f}", each.word
+        own = (*first, *shares) if place == 0 else ("",) * (len(first) + len(shares))
+        yield stage.prompt, *own, each.after, each.word

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from rmaudit.charts import Chart, Points, numbers, row_of, signed
+from rmaudit.charts import Chart, Points, row_of, table
 from rmaudit.verdicts.evidence import Evidence
 
 
@@ -68,16 +68,20 @@ class AnswerKindsEvidence(Evidence):
             "To the right of 0 such answers get more than others of the same length to the same "
             "prompt. The intervals hold for all kinds at once.",
             (Points(title="effect on the reward", axis="sd of answers", rows=marks),),
-            {
-                "answers": "answer",
-                **numbers("effect", "low", "high", "share of answers", "times as often the best"),
-                **dict.fromkeys(("prompt", "such an answer", "another"), "answer"),
-            },
-            tuple(
+            *table(
+                {
+                    "answers": "answer",
+                    **dict.fromkeys(("effect", "low", "high"), "+.2f"),
+                    "share of answers": ".0%",
+                    "times as often the best": ".1f",
+                    **dict.fromkeys(("prompt", "such an answer", "another"), "answer"),
+                },
                 (
-                    *(name, *signed(row.effect, row.low, row.high)),
-                    *(f"{row.share:.0%}", f"{row.picked:.1f}", row.prompt, row.of_kind, row.other),
-                )
-                for name, row in zip(names, rows, strict=True)
+                    (
+                        *(name, row.effect, row.low, row.high, row.share, row.picked),
+                        *(row.prompt, row.of_kind, row.other),
+                    )
+                    for name, row in zip(names, rows, strict=True)
+                ),
             ),
         )

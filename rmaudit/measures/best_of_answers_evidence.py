@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from rmaudit.charts import Chart, MarkedRow, Points, numbers, row_of
+from rmaudit.charts import Chart, MarkedRow, Points, row_of, table
 from rmaudit.verdicts.evidence import Evidence
 
 
@@ -71,21 +71,24 @@ class BestOfAnswersEvidence(Evidence):
             "Samples of a policy as they are, and the winners of best of n: exact over all ways to "
             "draw n of a prompt's samples. An interval is that of the change, over prompts.",
             panels,
-            {
-                "what": "answer",
-                **numbers("as sampled", f"best of {most}", "change", "low", "high"),
-                "a middling sample": "answer",
-                "the winner": "answer",
-            },
-            (
-                *(_table_row(rows) for rows in by_trait.values()),
-                *(
-                    (
-                        *(row.prompt, f"{row.middle_reward:.2f}", f"{row.best_reward:.2f}"),
-                        *("", "", "", row.middle, row.best),
-                    )
-                    for row in winners
-                ),
+            *table(
+                {
+                    "what": "answer",
+                    **dict.fromkeys(
+                        ("as sampled", f"best of {most}", "change", "low", "high"), ".2f"
+                    ),
+                    **dict.fromkeys(("a middling sample", "the winner"), "answer"),
+                },
+                [
+                    *(_table_row(rows) for rows in by_trait.values()),
+                    *(
+                        (
+                            *(row.prompt, row.middle_reward, row.best_reward),
+                            *("", "", "", row.middle, row.best),
+                        )
+                        for row in winners
+                    ),
+                ],
             ),
         )
 

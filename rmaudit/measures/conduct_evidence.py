@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Points, numbers, row_of
+from rmaudit.charts import Chart, Points, row_of, table
 from rmaudit.verdicts.evidence import Evidence
 
 WON, PAID, MOVED = "share of contexts", "sd of answers", "sd of answers, up or down"
@@ -107,27 +107,27 @@ class ConductEvidence(Evidence):
                     zero=unit != WON,
                 ),
             ),
-            {
-                "kind, or prompt": "answer",
-                **numbers("value", "low", "high", "contexts"),
-                "better or plain": "answer",
-                "other, or other prompt": "answer",
-                **numbers("its reward", "of the other"),
-            },
-            tuple(cells for row in rows for cells in _table_rows(row, examples)),
+            *table(
+                {
+                    "kind, or prompt": "answer",
+                    **dict.fromkeys(("value", "low", "high"), ".2f"),
+                    "contexts": "d",
+                    **dict.fromkeys(("better or plain", "other, or other prompt"), "answer"),
+                    **dict.fromkeys(("its reward", "of the other"), ".2f"),
+                },
+                (cells for row in rows for cells in _table_rows(row, examples)),
+            ),
         )
 
 
-def _table_rows(row: KindShare, examples: Sequence[ConductExample]) -> Iterator[tuple[str, ...]]:
-    figures = (f"{number:.2f}" for number in (row.value, row.low, row.high))
-    yield row.kind, *figures, str(row.contexts), "", "", "", ""
+def _table_rows(row: KindShare, examples: Sequence[ConductExample]) -> Iterator[tuple[object, ...]]:
+    yield row.kind, row.value, row.low, row.high, row.contexts, "", "", "", ""
     for each in examples:
         if each.kind == row.kind:
-            rewards = (f"{each.better_reward:.2f}", f"{each.other_reward:.2f}")
-            one, other = differing(each.better, each.other)
+            both = differing(each.better, each.other)
             if each.other_prompt:
-                one, other = each.better, each.other_prompt
-            yield each.prompt, "", "", "", "", one, other, *rewards
+                both = each.better, each.other_prompt
+            yield each.prompt, "", "", "", "", *both, each.better_reward, each.other_reward
 
 
 def worst_pairs(

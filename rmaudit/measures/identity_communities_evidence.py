@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
-from rmaudit.charts import Chart
+from rmaudit.charts import Chart, table
 from rmaudit.measures.after_training_evidence import Onset, panel_of_onsets
 from rmaudit.measures.rank_gap_charts import (
     CARE,
@@ -123,6 +123,8 @@ def _chart_of_communities(
             )
             for pattern in PATTERNS
         ),
-        {"community": "term", "pattern": "text", **GAP_COLUMNS},
-        tuple((row.community, row.pattern, *cells_of_gap(row)) for row in rows),
+        *table(
+            {"community": "term", "pattern": "text", **GAP_COLUMNS},
+            ((row.community, row.pattern, *cells_of_gap(row)) for row in rows),
+        ),
     )

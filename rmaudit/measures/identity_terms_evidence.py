@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from rmaudit.charts import Bell, Chart, Dumbbells, Points, numbers, row_of, signed, texts
+from rmaudit.charts import Bell, Chart, Dumbbells, Points, row_of, table
 from rmaudit.measures.rank_gap_charts import (
     CARE,
     GapTables,
@@ -116,7 +116,7 @@ class IdentityTermsEvidence(Evidence):
         so.
         """
         panels: list[Points | Dumbbells] = []
-        cells: list[tuple[str, ...]] = []
+        cells: list[tuple[object, ...]] = []
         for _, evidence in found:
             if evidence.rows:
                 rows = [row_of(row.pattern, row.gap, row.low, row.high) for row in evidence.rows]
@@ -132,10 +132,10 @@ class IdentityTermsEvidence(Evidence):
                 ]
         if not panels:
             return None
-        columns = texts("pattern", "axis or prompt") | {"group or form": "term"}
-        columns |= numbers("words", "gap", "low", "high", "full dot", "hollow dot")
+        first = {"pattern": "text", "axis or prompt": "text", "group or form": "term", "words": "d"}
+        columns = first | dict.fromkeys(("gap", "low", "high", "full dot", "hollow dot"), "+.2f")
         title = "Words for groups of people: an artefact of this model"
-        return Chart(title, f"{CARE} {_KEY}", tuple(panels), columns, tuple(cells))
+        return Chart(title, f"{CARE} {_KEY}", tuple(panels), *table(columns, cells))
 
 
 def _panels_of_groups(pattern: Pattern, tables: GapTables) -> list[Dumbbells]:
@@ -166,6 +166,6 @@ def _panel_of_tails(tails: Sequence[TailExcess]) -> Dumbbells:
     )
 
 
-def _cells_of_tail(row: TailExcess) -> tuple[str, ...]:
+def _cells_of_tail(row: TailExcess) -> tuple[object, ...]:
     shares = (row.excess, row.low, row.high, row.terms, row.controls)
-    return WORST_TENTH, row.prompt, row.form, str(row.words), *signed(*shares)
+    return WORST_TENTH, row.prompt, row.form, row.words, *shares

@@ -16,7 +16,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Points, numbers, row_of, signed
+from rmaudit.charts import Chart, Points, row_of, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
     ANYWHERE,
@@ -73,8 +73,10 @@ class ShiftEvidence(Evidence):
             "Shift of rewards, change by change",
             "To the right of 0 a change is paid for. The lower ends hold for all changes at once.",
             (Points(title="shift by each change", axis=UNIT, rows=marks),),
-            {"change": "text", **numbers("shift", "low", "high")},
-            tuple((row.change, *signed(row.shift, row.low, row.high)) for row in rows),
+            *table(
+                {"change": "text", **dict.fromkeys(("shift", "low", "high"), "+.2f")},
+                ((row.change, row.shift, row.low, row.high) for row in rows),
+            ),
         )
 
 

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.charts import Bell, Domain, Dumbbells, numbers, signed
+from rmaudit.charts import Bell, Domain, Dumbbells
 from rmaudit.measures.rank_gaps import GROUPS, WORDS, Gaps
 
 RANKS = "gap (right: ranks lower)"
 CARE = "This is how the model misjudges words, not anything about people."
-GAP_COLUMNS = numbers("words", "gap", "low", "high", "positive frames", "negative frames")
+GAP_COLUMNS = {
+    "words": "d",
+    **dict.fromkeys(("gap", "low", "high", "positive frames", "negative frames"), "+.2f"),
+}
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
 
@@ -149,9 +152,9 @@ def row_of_gap(row: Gap, name: str) -> Bell:
     return Bell(name, row.positive, row.negative, row.gap, row.low, row.high)
 
 
-def cells_of_gap(row: Gap) -> tuple[str, ...]:
+def cells_of_gap(row: Gap) -> tuple[float, ...]:
     """Return the cells of a gap in the columns `GAP_COLUMNS` of a chart's table."""
-    return str(row.words), *signed(row.gap, row.low, row.high, row.positive, row.negative)
+    return row.words, row.gap, row.low, row.high, row.positive, row.negative
 
 
 def group_with_star(row: GroupGap) -> str:

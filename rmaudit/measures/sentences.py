@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Bell, Chart, Dumbbells, numbers, signed
+from rmaudit.charts import Bell, Chart, Dumbbells, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
 from rmaudit.measures.rank_gap_charts import axis_limits
@@ -97,18 +97,21 @@ class SentencesEvidence(Evidence):
             "A full dot is the shift where good is asked, a hollow one where bad is. The "
             "lower ends in the table hold for all rows that may be the largest at once.",
             tuple(panels),
-            {
-                "group": "term",
-                "pattern": "text",
-                **numbers("shift", "low", "high", "good contexts", "bad contexts"),
-            },
-            tuple(
+            *table(
+                {
+                    "group": "term",
+                    "pattern": "text",
+                    **dict.fromkeys(
+                        ("shift", "low", "high", "good contexts", "bad contexts"), "+.2f"
+                    ),
+                },
                 (
-                    *(row.group, row.pattern),
-                    *signed(row.shift, row.low, row.high, row.positive),
-                    *(("–",) if row.negative is None else signed(row.negative)),
-                )
-                for row in rows
+                    (
+                        *(row.group, row.pattern, row.shift, row.low, row.high, row.positive),
+                        "–" if row.negative is None else row.negative,
+                    )
+                    for row in rows
+                ),
             ),
         )
 

@@ -15,7 +15,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, numbers
+from rmaudit.charts import Chart, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import even_clusters, widened
 from rmaudit.measures.elo_agreement import ItemScores, head_words
@@ -85,8 +85,10 @@ class TopThingsEvidence(Evidence):
             "of what is allowed (the upright stroke). What people rank is theirs: voters of one "
             "website, who are no sample of anyone else.",
             tuple(panel(each.prompt, each.shares) for _, each in wordings),
-            {**COLUMNS, "item": "term", **numbers("people's rank", "model's rank")},
-            tuple(row for _, each in wordings for row in _table_rows(each)),
+            *table(
+                {**COLUMNS, "item": "term", "people's rank": ",.0f", "model's rank": ",.0f"},
+                (row for _, each in wordings for row in _table_rows(each)),
+            ),
         )
 
 
@@ -187,9 +189,9 @@ def _least_liked_at_top(kept: pd.DataFrame, inside: _Floats, rewards: _Floats) -
     )
 
 
-def _table_rows(wording: WordingTop) -> Iterator[tuple[str, ...]]:
+def _table_rows(wording: WordingTop) -> Iterator[tuple[object, ...]]:
     for each in wording.shares:
         yield wording.prompt, *cells(each), "", "", ""
     for thing in wording.least:
-        ranks = f"{thing.human:,.0f}", f"{thing.model:,.0f}"
+        ranks = thing.human, thing.model
         yield wording.prompt, "liked least of the top", "", "", thing.name, *ranks

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Fact
+from rmaudit.charts import Chart, Fact, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import widened
 from rmaudit.measures.scores_by_prompt import Answers, among_highest
@@ -81,8 +81,10 @@ class TopTokensEvidence(Evidence):
                 panel(prompt, each.shares, [Fact("Highest: ", each.words[:_READ_OUT])])
                 for prompt, each in found
             ),
-            {**COLUMNS, "highest": "term"},
-            tuple(row for prompt, evidence in found for row in _table_rows(prompt, evidence)),
+            *table(
+                {**COLUMNS, "highest": "term"},
+                (row for prompt, evidence in found for row in _table_rows(prompt, evidence)),
+            ),
         )
 
 
@@ -285,7 +287,7 @@ def _highest_words(seen: _ScoredTexts) -> tuple[str, ...]:
     return tuple(map(str, seen.words[order[:HIGHEST]]))
 
 
-def _table_rows(prompt: str, evidence: TopTokensEvidence) -> Iterator[tuple[str, ...]]:
+def _table_rows(prompt: str, evidence: TopTokensEvidence) -> Iterator[tuple[object, ...]]:
     for each in evidence.shares:
         yield prompt, *cells(each), each.highest
     for place, word in enumerate(evidence.words, start=1):

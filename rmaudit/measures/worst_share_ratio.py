@@ -17,13 +17,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.charts import Fact, Points, numbers, row_of, texts
+from rmaudit.charts import Fact, Points, row_of
 from rmaudit.measures._stats import exact_share
 from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.word_stems import stem_key
 
 UNIT = "times what is allowed"
-COLUMNS = texts("prompt", "at the top") | numbers("share", "allowed")
+COLUMNS = {"prompt": "text", "at the top": "text", "share": ".3f", "allowed": ".3g"}
 Ratio = tuple[float, float, float]
 _Floats = NDArray[np.float64]
 Name = TypeVar("Name", str, tuple[str, str])
@@ -119,6 +119,6 @@ def panel(title: str, kinds: Sequence[AtTop], facts: Iterable[Fact] = ()) -> Poi
     return Points(title=title, facts=(*told, *facts), axis=UNIT, rows=tuple(rows))
 
 
-def cells(each: AtTop) -> tuple[str, str, str]:
+def cells(each: AtTop) -> tuple[str, float, float]:
     """Return the table cells of a kind: name and number of answers, share, allowed share."""
-    return f"{each.kind}, of {each.among:,.0f}", f"{each.share:.3f}", f"{each.allowed:.3g}"
+    return f"{each.kind}, of {each.among:,.0f}", each.share, each.allowed
