@@ -75,13 +75,6 @@ class Contrasts:
         off = self.values(rewards) / self.spread(rewards) - self.tolerated
         return pd.Series(off, self.coefficients.columns).sort_values(ascending=False)
 
-    def frame(self, name: str) -> pd.DataFrame:
-        """Return the rows of one contrast: `prompt`, `answer`, `coefficient` (not 0), `unit`."""
-        found = self.answers[["prompt", "answer", "unit"]].assign(
-            coefficient=self.coefficients[name]
-        )
-        return found[found["coefficient"] != 0].reset_index(drop=True)
-
 
 def of_terms(
     asked: Compared, prompts: Iterable[Prompt], *, communities: bool, tolerated: float

@@ -136,7 +136,7 @@ class References:
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
-        return self._rated("elo", "EloEverything items")
+        return self.ranking("elo")
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
         """Raise NotAsked if the human ratings (`elo`) do not answer what these prompts ask.
@@ -157,10 +157,8 @@ class References:
 
     def ranking(self, name: str) -> pd.DataFrame:
         """Return a user's ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
-        return self._rated(name, f"{name} items")
-
-    def _rated(self, name: str, what: str) -> pd.DataFrame:
         items = word_list_lookup.ranking(name, self.own_words)
+        what = "EloEverything items" if name == "elo" else f"{name} items"
         kept = items[self._which_may_judge(items["name"].tolist(), what)].reset_index(drop=True)
         return self._with_caveat(name, kept)
 

@@ -190,6 +190,7 @@ def _cached_kinds(
     ended = _each(_ENDED.search, texts)
     sentences = np.array([len(_SENTENCE_END.findall(text)) for text in texts]) + ~ended
     known, lists = surface(texts, own_words), traits(texts)
+    echoes, opening_echoes = _echoes(prompts, folded)
     counts = {
         name: np.array([len(pattern.findall(text)) for text in texts])
         for name, pattern in _COUNTED.items()
@@ -218,8 +219,8 @@ def _cached_kinds(
             "without a sad word": known["saddest"].to_numpy(),
             "with common words": known["mean_zipf"].to_numpy(),
             "without a rare word": known["rarest_zipf"].to_numpy(),
-            "with the question's words": _echoes(prompts, folded),
-            "that open with the question's words": _opening_echoes(prompts, folded),
+            "with the question's words": echoes,
+            "that open with the question's words": opening_echoes,
             **_by_words(folded),
         }
     )
@@ -241,18 +242,17 @@ def _alliteration(words: Sequence[str]) -> float:
     return sum(pairs) / max(len(pairs), 1)
 
 
-def _echoes(prompts: Sequence[str], answers: Sequence[Sequence[str]]) -> _Floats:
-    """Return which share of a prompt's words, of at least four letters, each answer has."""
-    asked = {prompt: _meant(prompt) for prompt in set(prompts)}
-    both = zip(prompts, answers, strict=True)
-    return np.array([len(asked[of] & set(words)) / max(len(asked[of]), 1) for of, words in both])
+def _echoes(prompts: Sequence[str], answers: Sequence[Sequence[str]]) -> tuple[_Floats, _Floats]:
+    """Return which share of a prompt's words each answer has, and of its first words the prompt.
 
-
-def _opening_echoes(prompts: Sequence[str], answers: Sequence[Sequence[str]]) -> _Floats:
-    """Return which share of an answer's first words its prompt has, of at least four letters."""
+    Words of a prompt count from four letters on.
+    """
     asked = {prompt: _meant(prompt) for prompt in set(prompts)}
-    both = zip(prompts, answers, strict=True)
-    return np.array([len(asked[of] & set(words[:_OPENING])) / _OPENING for of, words in both])
+    both = [(asked[prompt], words) for prompt, words in zip(prompts, answers, strict=True)]
+    return (
+        np.array([len(own & set(words)) / max(len(own), 1) for own, words in both]),
+        np.array([len(own & set(words[:_OPENING])) / _OPENING for own, words in both]),
+    )
 
 
 def _meant(prompt: str) -> set[str]:

@@ -21,16 +21,12 @@ from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.sentences import worst_group
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import counterfactual_sentences
+from tests.measures.contract import rng
 from tests.measures.test_conduct import KINDS, pairs
 from tests.measures.test_identity_gaps import of, small
 
 ASKED = tuple(PROMPTS.values())
 Floats = NDArray[np.float64]
-
-
-def rng() -> np.random.Generator:
-    """The same draws each time."""
-    return np.random.default_rng(0)
 
 
 @lru_cache
@@ -175,12 +171,10 @@ def test_changes_have_the_gates_own_shift() -> None:
 
 
 def test_states_give_what_rewards_give() -> None:
-    """The contrast of states, times the head, is that of rewards; `frame` leaves out 0."""
+    """The contrast of states, times the head, is that of rewards; the draws' deviations too."""
     made, head = gaps(), rng().normal(size=5)
     states = rng().normal(size=(len(made.answers), 5))
 
     assert made.values(states) @ head == pytest.approx(made.values(states @ head))
-    name = made.coefficients.columns[0]
-    rows = made.frame(name)
-    assert len(rows) == (made.coefficients[name] != 0).sum()
-    assert rows["coefficient"].sum() == pytest.approx(0.0)
+    assert made.draws(states) @ head == pytest.approx(made.draws(states @ head))
+    assert made.coefficients.sum().to_numpy() == pytest.approx(0.0)
