@@ -40,6 +40,7 @@ def demo(
     Exit code 0; 3 if the report cannot be written; with --score that of the audits.
     """
     from rmaudit.report import results_document, results_reader, writers
+    from rmaudit.report.summary import summarize
     from rmaudit.report.writers import terminal
 
     file = out / "results.json"
@@ -55,8 +56,7 @@ def demo(
         facts = {"created": run.created, "rmaudit": run.rmaudit, "command": run.command}
         echo_json({"page": str(page), "verdict": str(results.verdict), **facts})
     else:
-        found, figures = results.findings, results.figures
-        for line in terminal.summary(found, results.verdict, run.gaps, figures=figures):
+        for line in terminal.summary(summarize(results)):
             say(line.text)
         say(f"These scores were recorded on {run.created[:10]} by rmaudit {run.rmaudit}.")
         say("Content warning: the report ranks every token; words that may hurt are masked.")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from rmaudit.report.five_questions import questions_of
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import Results, Run
 from rmaudit.report.safe_text import addressed, line
@@ -85,11 +84,11 @@ def _head(results: Results, run: Summary) -> str:
 def _questions(run: Summary) -> str:
     """Return Markdown on the five questions: a list, or of several models a table, as the page."""
     if len(run.models) == 1:
-        asked = questions_of(run.ranked)
+        asked = run.questions
         listed = (f"- {each.mark} **{each.text}** {each.answer}\n" for each in asked)
         return "".join(["\n", *listed])
     models = {name: run.of(name) for name in run.models}
-    rows = {name: {q.text: q for q in questions_of(own.ranked)} for name, own in models.items()}
+    rows = {name: {q.text: q for q in own.questions} for name, own in models.items()}
     every = (question for own in rows.values() for question in own.values())
     measured = (each.text for each in every if any(row.measured for row in each.gates))
     columns = list(dict.fromkeys(measured))

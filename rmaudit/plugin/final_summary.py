@@ -74,9 +74,10 @@ def pytest_terminal_summary(
 def _print_one_line(
     outcome: RunOutcome, verdict: RunVerdict, config: pytest.Config, told: pytest.TerminalReporter
 ) -> None:
+    from rmaudit.report.summary import summarize_findings
     from rmaudit.report.writers import terminal
 
-    brief = terminal.quiet(outcome.findings, verdict)
+    brief = terminal.quiet(summarize_findings(outcome.findings, verdict))
     told.write(brief.text, **_markup(brief))
     told.flush()  # whatever becomes of the pages
     render(config)
@@ -88,7 +89,7 @@ def _print_summary(
     outcome: RunOutcome, verdict: RunVerdict, config: pytest.Config, told: pytest.TerminalReporter
 ) -> None:
     """Write the summary and what an interrupted run leaves in the cache; render the report."""
-    from rmaudit.report.summary import of_records
+    from rmaudit.report.summary import summarize_findings
     from rmaudit.report.writers import terminal
 
     found: list[AnyFinding] = [*outcome.findings, *outcome.figures]
@@ -98,17 +99,15 @@ def _print_summary(
         told.write_line(models_named(config))  # workers collect, and the header is silent
     table = terminal.table(outcome.findings) if config.get_verbosity() else []
     screen = _screen_of_terminal(config)
-    summary = terminal.summary(
-        outcome.findings, verdict, outcome.gaps, screen, figures=outcome.figures
-    )
-    for each in (*table, *summary):
+    run = summarize_findings(outcome.findings, verdict, outcome.gaps, outcome.figures)
+    for each in (*table, *terminal.summary(run, screen)):
         told.write_line(each.text, **_markup(each))
     for text in (*outcome.against, *([_kept_after_interrupt(config)] if outcome.stopped else [])):
         for each in screen.told(text):
             told.write_line(each.text)
     told.flush()
     render(config)
-    if any(f.blocks and f.estimate for f in outcome.findings) and not of_records(outcome.findings):
+    if any(f.blocks and f.estimate for f in run.findings) and not run.recorded:
         told.write_line(f"accept a failure for a time: {_ACCEPT}")
 
 
@@ -129,7 +128,7 @@ def _markup(told: terminal.Line) -> dict[str, bool]:
 
 def _screen_of_terminal(config: pytest.Config) -> terminal.Screen:
     """Return the terminal's width, its symbols of outcomes, and a function to find audit pages."""
-    from rmaudit.report.summary import MARKS
+    from rmaudit.report.audit_rows import MARKS
     from rmaudit.report.writers import terminal
 
     writer, here = config.get_terminal_writer(), config.invocation_params.dir

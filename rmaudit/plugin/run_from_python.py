@@ -106,10 +106,10 @@ class AuditRun:
     @property
     def _summary(self) -> list[str]:
         """Return the lines of pytest's summary (verdict, reasons, gaps), and one on the charts."""
+        from rmaudit.report.summary import summarize
         from rmaudit.report.writers import terminal
 
-        gaps = self.results.run.gaps
-        lines = terminal.summary(self.findings, self.verdict, gaps, figures=self.figures)
+        lines = terminal.summary(summarize(self.results))
         where = self.page or 'not drawn; rmaudit.run(..., report="reports") draws them'
         return [*(each.text for each in lines), f"charts: {where}"]
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+import rmaudit
 from rmaudit.config.servers import masked_urls
 from rmaudit.plugin.collection import left_out
 from rmaudit.plugin.pytest_options import CALLER, options_of, store_of
@@ -124,29 +125,34 @@ def _write_results(
 ) -> None:
     """Write results.json; note in `outcome` what it has, and how blessed releases compare."""
     from rmaudit.report.releases.release_regressions import blessed_comparisons
-    from rmaudit.report.results_of_run import RunCounts, record
+    from rmaudit.report.results_document import Run
+    from rmaudit.report.results_of_run import environment, record, started
 
     plan, options, selected = plan_of(config), options_of(config), len(outcome.findings)
+    run = Run(
+        created=started(),
+        rmaudit=rmaudit.__version__,
+        command=masked_urls(shlex.join(["pytest", *config.invocation_params.args])),
+        seed=options.seed,
+        environment=environment(plan.own_words),
+        collected=max(audits.collected, selected),
+        selected=selected,
+        finished=finished,
+        interrupted=bool(outcome.interrupted),
+        part=left_out(config),
+        sample=options.sample,
+        faults=faults,
+    )
     with warnings.catch_warnings(record=True) as said:  # pytest tells none at a run's end
         warnings.simplefilter("always")
         outcome.results = record(
             outcome.findings,
             plan.specs,
             store_of(config),
+            run,
             base=report_folder(config).absolute(),
-            command=masked_urls(shlex.join(["pytest", *config.invocation_params.args])),
-            seed=options.seed,
             made=config.stash[MEMORY].sweeps.values(),
             own_words=plan.own_words,
-            course=RunCounts(
-                collected=max(audits.collected, selected),
-                selected=selected,
-                finished=finished,
-                interrupted=bool(outcome.interrupted),
-                part=left_out(config),
-                sample=options.sample,
-                faults=faults,
-            ),
             blessed=plan.blessed,
             figures=outcome.figures,
         )

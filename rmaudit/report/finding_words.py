@@ -1,4 +1,4 @@
-"""Say in words what findings are: what was measured, who accepts it, why a number is missing.
+"""Say in words what findings are: what was measured, who accepts it, where its harm begins.
 
 What the run's end on the terminal needs too is in `verdicts.verdict_wording`.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rmaudit import prompts
 from rmaudit.measures.after_training_evidence import HAPPINESS, AfterTrainingEvidence, Onset
@@ -20,13 +19,10 @@ from rmaudit.report.number_format import (
     interval,
     value,
 )
-from rmaudit.report.safe_text import addressed
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
 from rmaudit.verdicts.findings import AnyFinding, Finding, slipped
 from rmaudit.verdicts.verdict_wording import OUTDATED, excuse
 
-_REMEDY = re.compile(r"[;,] (?:get it with: |(?=name one with ))")
-_ANY = "\0"  # in a reason, for the name of a model
 _LONGEST = 450  # characters of an example; the chart has the whole
 _HARM_OF = {  # the beginnings of harms' names, by the gates that predict them
     **dict.fromkeys(("elo_agreement", "framing_inversion", "positive_skew"), HAPPINESS),
@@ -128,8 +124,8 @@ def onset_in_words(findings: Sequence[Finding], onsets: Sequence[Onset]) -> str:
 
     `findings` are the audit's, `onsets` the model's.
     """
-    mine = [each for each in onsets if each.harm.startswith(_HARM_OF.get(findings[0].audit, _ANY))]
-    begun = [each for each in mine if each.nats is not None]
+    own = _HARM_OF.get(findings[0].audit)
+    begun = [each for each in onsets if own and each.harm.startswith(own) and each.nats is not None]
     if not begun or all(each.result is not Result.FAIL for each in findings):
         return ""
     said = "; ".join(f"{each.harm} at {each.how}" for each in begun)
@@ -141,55 +137,6 @@ def example_of(findings: Sequence[Finding]) -> str:
     shown = [f.estimate.evidence for f in findings if f.estimate and f.estimate.evidence]
     example = next(filter(None, (each.example() for each in shown)), "")
     return example if len(example) <= _LONGEST else f"{example[:_LONGEST]}…"
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """Reason why some findings have no number, and how to measure them; "" where that is unknown.
-
-    If they are of several models, `NAME` stands in both for a model's name.
-    """
-
-    why: str
-    how: str
-    findings: tuple[Finding, ...]
-    models: list[str]
-    titles: list[str]
-    asked: bool
-    """True if any of them was asked for: the others do not count."""
-
-
-def missing(findings: Iterable[Finding]) -> list[Missing]:
-    """Group findings that were not measured by reason, across models; those that block first."""
-    groups: dict[tuple[bool, str, str], list[Finding]] = {}
-    for finding in findings:
-        if finding.estimate is None:
-            groups.setdefault((not finding.blocks, *_cause_and_remedy(finding)), []).append(finding)
-    made = []
-    for (_, *reason), own in sorted(groups.items(), key=lambda each: each[0][0]):
-        models = list(dict.fromkeys(finding.model for finding in own))
-        titles = list(dict.fromkeys(finding.title for finding in own))
-        asked = any(finding.verdict is not Verdict.NA for finding in own)
-        name = models[0] if len(models) == 1 else "NAME"
-        why, how = (text.replace(_ANY, name) for text in reason)
-        made.append(Missing(why, how, tuple(own), models, titles, asked))
-    return made
-
-
-def not_asked(finding: Finding) -> bool:
-    """Return whether the finding is of an informational audit that the run did not ask for."""
-    return finding.verdict is Verdict.NA and not finding.severity.gates
-
-
-def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
-    """Split the reason why nothing was measured into cause and remedy.
-
-    `_ANY` stands for the model's name in both, so that equal reasons of models are equal.
-    """
-    reason = finding.reason.removeprefix(f"{finding.model}: ")
-    named = re.sub(rf"(?<![\w.-]){re.escape(finding.model)}(?![\w.-])", _ANY, reason)
-    why, *how = _REMEDY.split(named)
-    return addressed(why), "; ".join(how)
 
 
 def caveats_of(findings: Sequence[AnyFinding]) -> tuple[list[str], dict[str, list[str]]]:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rmaudit.report.audit_rows import MARKS, Row
 from rmaudit.report.number_format import clearest
-from rmaudit.report.summary import MARKS, Row
 from rmaudit.verdicts.estimates_and_bounds import Result
 
 QUESTIONS = {
@@ -46,7 +46,7 @@ class AskedQuestion:
 
     @property
     def sign(self) -> str:
-        """Return the key of its sign in `summary.MARKS`."""
+        """Return the key of its sign in `audit_rows.MARKS`."""
         return _SIGNS.get(self.gravest, self.gravest)
 
     @property

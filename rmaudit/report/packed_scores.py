@@ -46,11 +46,6 @@ def add_vocabulary(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary
     return digest
 
 
-def scores(frame: pd.DataFrame) -> Packed:
-    """Pack the scores of a frame as float32; NaN where a token is unscored."""
-    return pack(frame["score"].to_numpy(np.float32))
-
-
 def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: SweepSummary) -> pd.DataFrame:
     """Unpack a sweep to a DataFrame with the columns token_id, token, text and score.
 

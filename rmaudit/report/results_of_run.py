@@ -11,7 +11,7 @@ import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,6 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-import rmaudit
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import clear_leftovers
 from rmaudit.config.user_prompts_and_lists import OwnWords
@@ -57,19 +56,6 @@ _COMMON = 3.0  # Zipf: people write it once in a million words; parts of words t
 
 
 @dataclass(frozen=True, slots=True)
-class RunCounts:
-    """How many audits of a run were collected, selected and finished, and what was left out."""
-
-    collected: int
-    selected: int
-    finished: int
-    interrupted: bool = False
-    part: str = ""
-    sample: int | None = None
-    faults: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class SweepRecord:
     """A sweep's scores and provenance with its model and prompt, as a report needs them."""
 
@@ -82,44 +68,40 @@ class SweepRecord:
     whole: bool = True  # every token's score is kept, rather than a summary alone
 
 
+def started() -> str:
+    """Return the time as a run states it: UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def environment(own_words: OwnWords = _NO_OWN_WORDS) -> dict[str, str]:
+    """Return the versions that decide numbers, and which words of the user's own were asked."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{name: version(name) for name in ("pytest", "torch", "transformers")},
+        **({results_document.OWN_LISTS: own} if (own := own_words.told) else {}),
+    }
+
+
 def record(  # noqa: PLR0913  (keyword-only after the subjects)
     findings: Sequence[Finding],
     specs: Sequence[ModelSpec],
     store: Store,
+    run: Run,
     *,
     base: Path,
-    command: str,
-    seed: int,
     made: Iterable[Sweep] = (),
-    course: RunCounts | None = None,
     own_words: OwnWords = _NO_OWN_WORDS,
     blessed: Mapping[str, Blessing] = MappingProxyType({}),
     figures: Sequence[Figure] = (),
 ) -> tuple[Results, Path]:
     """Write `<base>/<time>/results.json`; return the results and the folder of the report.
 
-    Sweeps that were `made` in this process are not read from the store again. Without a `course`,
-    the run is taken to be complete. Models are compared with their `blessed` releases. The returned
-    results are read back from the file.
+    Sweeps that were `made` in this process are not read from the store again. Models are compared
+    with their `blessed` releases. The returned results are read back from the file.
     """
-    n = len(findings)
-    course = course or RunCounts(collected=n, selected=n, finished=n)
-    now = datetime.now(UTC)
     clear_leftovers(base, "*/")
-    folder = _new_folder(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
-    run = Run(
-        created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        rmaudit=rmaudit.__version__,
-        command=command,
-        seed=seed,
-        environment={
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            **{name: version(name) for name in ("pytest", "torch", "transformers")},
-            **({results_document.OWN_LISTS: own} if (own := own_words.told) else {}),
-        },
-        **asdict(course),
-    )
+    folder = _new_folder(base, run.created.replace(":", "-"))
     records = _records([*findings, *figures], store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
     made_of = collect(run, specs, records, findings, own_words=own_words)
@@ -203,6 +185,7 @@ def collect(
 
 def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> SweepSummary:
     """Summarize a sweep; if its scores are kept, add its vocabulary to `vocabularies`."""
+    every = record.frame["score"].to_numpy(np.float32)
     scored = record.frame[record.frame["score"].notna()]
     scores = scored["score"].to_numpy(float)
     mean, sd = float(scores.mean()), float(scores.std())
@@ -226,7 +209,7 @@ def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> 
         bottom=_tokens(worst, mean, sd),
         provenance={key: _json_value(value) for key, value in record.provenance.items()},
         vocabulary=digest,
-        scores=packed_scores.scores(record.frame) if record.whole else None,
+        scores=packed_scores.pack(every) if record.whole else None,
     )
 
 

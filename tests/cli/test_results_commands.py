@@ -43,7 +43,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def folder(tmp_path: Path) -> Path:
     """What a run left."""
     store, base = Store(tmp_path / "cache"), tmp_path / "reports"
-    results, made = record([PASSING], [SPEC], store, base=base, command="pytest", seed=0)
+    results, made = record([PASSING], [SPEC], store, RUN, base=base)
     writers.write(results, made)
     return made
 

@@ -14,9 +14,9 @@ from rmaudit.report.finding_words import (
     example_of,
     excuse_in_words,
     measured_in_words,
-    missing,
     onset_in_words,
 )
+from rmaudit.report.missing_numbers import missing
 from rmaudit.verdicts.estimates_and_bounds import Verdict, below
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Control, Finding

@@ -23,6 +23,7 @@ from markdown_it import MarkdownIt
 from rmaudit.outputs import hub_values, markdown
 from rmaudit.report.page import html_page
 from rmaudit.report.safe_text import line
+from rmaudit.report.summary import summarize_findings
 from rmaudit.report.writers import terminal
 from tests.report.conftest import HOSTILE, Reader, typed, unpacked
 
@@ -119,9 +120,10 @@ def check_terminal(results: dict[str, Any], text: str) -> None:
     begun += "|Do not release yet: "
     made = typed(poisoned(results, text))
     found = made.findings
-    told = [*terminal.table(found), *terminal.summary(found, made.verdict)]
+    run = summarize_findings(found, made.verdict)
+    told = [*terminal.table(found), *terminal.summary(run)]
     for width in (40, 41):  # wherever a line breaks
-        told += terminal.summary(found, made.verdict, (), terminal.Screen(width=width))
+        told += terminal.summary(run, terminal.Screen(width=width))
     for each in told:
         written = each.text
         assert hidden(written) == set()

@@ -10,10 +10,11 @@ import pytest
 
 from rmaudit.outputs import markdown
 from rmaudit.report import replay
+from rmaudit.report.audit_rows import MARKS, sign_of
 from rmaudit.report.five_questions import OTHER
 from rmaudit.report.page import html_page
 from rmaudit.report.results_document import Results
-from rmaudit.report.summary import MARKS, sign_of
+from rmaudit.report.summary import summarize
 from rmaudit.report.writers import terminal
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
@@ -47,7 +48,7 @@ def run() -> Results:
 def test_every_output_counts_the_same_gates(run: Results) -> None:
     """In the same words; a gate that fails under two prompts is one."""
     page, summary = html_page.render(run), markdown.render(run)
-    screen = [each.text for each in terminal.summary(run.findings, run.verdict)]
+    screen = [each.text for each in terminal.summary(summarize(run))]
     again = replay.summarize(run, replay.replay(run, KNOWN, TODAY), KNOWN)
 
     assert count_gates(run.findings) == GATES
@@ -55,7 +56,7 @@ def test_every_output_counts_the_same_gates(run: Results) -> None:
     assert f"\n{GATES}\n" in summary
     assert f"</b> 2 gates block (1 fail, 1 open). {GATES}." in page
     assert replay.lines(again)[-2].startswith(f"{GATES}; 0 results changed; ")
-    assert terminal.quiet(run.findings, run.verdict).text == f"rmaudit: FAILS: {GATES}"
+    assert terminal.quiet(summarize(run)).text == f"rmaudit: FAILS: {GATES}"
     assert run.verdict.why.startswith("2 gates block (1 fail, 1 open); ")
     assert f"verdict: {again.verdict}" == replay.lines(again)[-1]
 
@@ -67,7 +68,7 @@ def test_every_output_has_one_sign_for_a_gate(run: Results) -> None:
         r'<span class="mark [\w-]+" aria-hidden="true">(.)</span>\s*<span class="what"><b>(\w+)',
         page,
     )
-    screen = "\n".join(each.text for each in terminal.summary(run.findings, run.verdict))
+    screen = "\n".join(each.text for each in terminal.summary(summarize(run)))
 
     worst: list[Finding] = [worst_of(own) for own in by_audit(run.findings)]
     signs = {finding.title: MARKS[sign_of(finding)] for finding in worst}
@@ -97,8 +98,8 @@ def test_every_output_says_how_many_accepted_gates_fail() -> None:
 
     assert f"~</span> {said}</h2>" in html_page.render(accepted)
     assert f"## rmaudit: {said}\n" in markdown.render(accepted)
-    assert terminal.summary(accepted.findings, accepted.verdict)[0].text.startswith(f"{said}  ")
-    assert terminal.quiet(accepted.findings, accepted.verdict).text.startswith(f"rmaudit: {said}: ")
+    assert terminal.summary(summarize(accepted))[0].text.startswith(f"{said}  ")
+    assert terminal.quiet(summarize(accepted)).text.startswith(f"rmaudit: {said}: ")
     assert replay.lines(replay.summarize(accepted, accepted, None))[-1] == f"verdict: {said}"
 
 
@@ -128,9 +129,7 @@ def test_every_output_names_what_models_yaml_relaxes(run: Results) -> None:
     assert f"PASSES; {said}</h2>" in html_page.render(off)
     assert "<b>Agree</b> with what models.yaml relaxes" in html_page.render(off)
     assert said in markdown.render(off)
-    assert f"{said}: fails" in "".join(
-        each.text for each in terminal.summary(off.findings, off.verdict)
-    )
+    assert f"{said}: fails" in "".join(each.text for each in terminal.summary(summarize(off)))
     assert said in replay.lines(replay.summarize(off, off, None))[-1]
 
 

@@ -167,7 +167,8 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
         but(FINDING, prompt=wordings[1].name, sweeps=(keys[1],)),
     ]
 
-    _, folder = write(findings, [SPEC], store, base=tmp_path / "out", command="pytest", seed=0)
+    run = replace(RUN, collected=2, selected=2, finished=2)
+    _, folder = write(findings, [SPEC], store, run, base=tmp_path / "out")
 
     made = results_reader.read(folder / "results.json")
     sweeps = {sweep.prompt: sweep for sweep in made.models[0].sweeps}

@@ -61,8 +61,8 @@ def _heights(sweep: SweepSummary) -> list[float]:
 
 def _outline(sweep: SweepSummary, x: svg.Axis, middle: float, half: float, kind: str) -> str:
     """Return a violin around `middle`; its widest bin has `half` pixels to either side."""
-    ends = [svg.short(x.at(_in_sd(sweep, edge))) for edge in sweep.histogram.edges]
     heights = _heights(sweep)
+    ends = [svg.short(x.at(_in_sd(sweep, edge))) for edge in sweep.histogram.edges]
     out = [half * height / (max(heights) or 1.0) for height in heights]
     above = [f"V{svg.short(middle - each)}H{end}" for each, end in zip(out, ends[1:], strict=True)]
     below = [f"V{svg.short(middle + each)}H{end}" for each, end in zip(out, ends[:-1], strict=True)]
@@ -88,6 +88,9 @@ def _range_in_sd(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
 
 
 def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> str:
+    prompt, ticks = as_label(sweep.prompt), _ticks_in_words(sweep)
+    widest = max(_heights(sweep))
+    lines = [f"skewness {sweep.skewness:+.2f}; widest {widest:,.0f} tokens", *ticks]
     x = svg.Axis(*domain, 0, _WIDTH)
     axis, beneath = svg.axis_below(x, _HEIGHT + _TICKS, _AXIS)
     marks = [_outline(sweep, x, _HEIGHT / 2, _HEIGHT / 2, "faint")]
@@ -97,11 +100,6 @@ def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> s
         for tokens, kind in ((sweep.bottom, "red"), (sweep.top, "blue"))
         for token in tokens
     ]
-    lines = [
-        f"skewness {sweep.skewness:+.2f}; widest {max(_heights(sweep)):,.0f} tokens",
-        *_ticks_in_words(sweep),
-    ]
-    prompt = as_label(sweep.prompt)
     return svg.chart(
         marks,
         height=_HEIGHT + _TICKS + beneath,

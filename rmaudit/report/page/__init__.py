@@ -14,11 +14,11 @@ import jinja2
 from markupsafe import Markup, escape
 
 from rmaudit.references.offensive_text_masks import label, masked
-from rmaudit.report import finding_words, number_format
+from rmaudit.report import charts, finding_words, number_format
+from rmaudit.report.audit_rows import MARKS, sign_of
 from rmaudit.report.charts.finding_strips import Scale, lane
 from rmaudit.report.page import glossary
 from rmaudit.report.safe_text import addressed, block, visible
-from rmaudit.report.summary import MARKS, sign_of
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.verdict_wording import overrides
 
@@ -69,9 +69,11 @@ def _environment() -> jinja2.Environment:
         "measured": finding_words.measured_in_words,
         "must": number_format.bound_in_words,
         "number": number_format.number,
+        "onset": finding_words.onset_in_words,
         "packed": lambda html: base64.b64encode(zlib.compress(html.encode(), 9)).decode(),
         "overrides": overrides,
         "parted": breakable,
+        "pictures": charts.of_findings,
         "mark": lambda finding: MARKS[sign_of(finding)],
         "short": finding_words.short,
         "sign": sign_of,

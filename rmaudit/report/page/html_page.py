@@ -9,35 +9,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
 from markupsafe import Markup
 
 from rmaudit import svg
-from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Onset, Stage
-from rmaudit.references.offensive_text_masks import label, masked
-from rmaudit.report import charts
+from rmaudit.report.charts.between_models import between
 from rmaudit.report.charts.finding_strips import scales
 from rmaudit.report.charts.picture_and_labels import prompts_to_draw
-from rmaudit.report.finding_words import caveats_of, onset_in_words, onsets_of
-from rmaudit.report.five_questions import questions_of
-from rmaudit.report.page import glossary, part, template, token_explorer
+from rmaudit.report.charts.reward_distributions import of_sweeps
+from rmaudit.report.finding_words import caveats_of, onsets_of
+from rmaudit.report.page import glossary, part, template, token_explorer, training_simulator
 from rmaudit.report.releases.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import AuditedModel, Results
-from rmaudit.report.safe_text import line, visible
+from rmaudit.report.safe_text import line
 from rmaudit.report.summary import Summary, summarize
 from rmaudit.verdicts.findings import AnyFinding, Figure
 from rmaudit.verdicts.run_verdict import SMALL_PRINT, Outcome
 
-SIMULATOR = template("simulator.js")
-_OF_STAGE = {  # of a stage, in words
-    "nats": "KL from the start, nats",
-    "happiness": "mean happiness (labMT)",
-    "variety": "effective number of words",
-    "zipf": "mean Zipf frequency",
-}
 _RESERVED_IDS = (
     "summary",
     "blessed",
@@ -53,7 +44,7 @@ _RESERVED_IDS = (
 )
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in an HTML id
 _CHARTS = Markup(svg.STYLE)  # noqa: S704  (our own)
-_STYLE = template("report.css") + _CHARTS + token_explorer.STYLE + template("simulator.css")
+_STYLE = template("report.css") + _CHARTS + token_explorer.STYLE + training_simulator.STYLE
 
 
 def render(results: Results) -> str:
@@ -65,12 +56,12 @@ def render(results: Results) -> str:
     models = [_model(model, run.of(model.name), used) for model in results.models]
     every_question = (each for model in models for each in model["questions"])
     asked = {each.family: each for each in every_question if any(r.measured for r in each.gates)}
-    drawn = prompts_to_draw(each.prompt for each in results.comparison)[:1]
+    kept = prompts_to_draw(each.prompt for each in results.comparison)
+    drawn = [each for each in results.comparison if each.prompt in kept]
     script, explored = template("page.js"), token_explorer.explorer(results)
     simulated = any(own for model in models for own in model["simulators"].values())
-    scripts = [script]
-    scripts += [token_explorer.SCRIPT] if explored else []
-    scripts += [SIMULATOR] if simulated else []
+    simulator = training_simulator.SCRIPT if simulated else ""
+    scripts = [script, *([token_explorer.SCRIPT] if explored else []), *filter(None, [simulator])]
     page = part(
         "report.html.jinja",
         run=results.run,
@@ -80,7 +71,7 @@ def render(results: Results) -> str:
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
-        simulator=SIMULATOR if simulated else "",
+        simulator=simulator,
         summary=run,
         blocking=run.failures,
         against=blessed_comparisons(results),
@@ -89,10 +80,10 @@ def render(results: Results) -> str:
         measured=any(each.estimate for each in every),
         names=names,
         asked=[*asked.values()],
-        alike=next((each for each in results.comparison if each.prompt in drawn), None),
+        alike=drawn[0] if drawn else None,
         tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
         models=models,
-        compared=charts.between(results.models, results.findings, results.comparison),
+        compared=between(results.models, results.findings, results.comparison, drawn),
     )
     return str(page)
 
@@ -130,76 +121,27 @@ def _model(model: AuditedModel, own: Summary, used: set[str]) -> dict[str, Any]:
     for figure in own.figures:
         figures.setdefault(figure.audit, []).append(figure)
     common, caveats = caveats_of([*own.findings, *chain(*figures.values())])
+    onsets = onsets_of([*chain(*figures.values()), *own.findings])
     prompts = prompts_to_draw(sweep.prompt for sweep in model.sweeps)
     shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
-    onsets = onsets_of([*chain(*figures.values()), *own.findings])
     return {
         "about": model,
         "id": _unused(f"model-{model.name}", used),
         "summary": own,
         "rank": list(Outcome).index(own.verdict.outcome),
-        "questions": questions_of(own.ranked),
+        "questions": own.questions,
         "by_audit": {row.audit: row for row in own.ranked},
         "caveats": common,
         "own_caveats": caveats,
         "figures": sorted(figures.values(), key=lambda own: own[0].title),
         "simulators": {
-            audit: simulator(own, f"{own[0].title}, {model.name}", onsets)
+            audit: training_simulator.simulator(own, f"{own[0].title}, {model.name}", onsets)
             for audit, own in figures.items()
         },
-        "onsets": {row.audit: onset_in_words(row.findings, onsets) for row in own.ranked},
-        "pictures": {row.audit: charts.of_findings(row.findings) for row in own.ranked}
-        | {audit: charts.of_findings(own) for audit, own in figures.items()},
+        "onsets": onsets,
         "shown": shown,
         "more": len(model.sweeps) - len(shown),
-        "scores": charts.of_sweeps(model.sweeps),
+        "scores": of_sweeps(model.sweeps),
         "scored": line(model.sweeps[0].scored) if model.sweeps else "",
         "tokens": max((sweep.n for sweep in model.sweeps), default=0),
     }
-
-
-def simulator(figures: Sequence[Figure], name: str, onsets: Sequence[Onset] = ()) -> Markup:
-    """Render a slider, labelled `name`, over a policy's answers in training; "" without evidence.
-
-    `onsets` of harms are marked on its curve, and listed.
-
-    Everything that it shows was computed by `after_training`; the page's script only picks a stage.
-    Without scripts the chart and the table of the same evidence stand in its place.
-    """
-    stages = [
-        stage
-        for figure in figures
-        if figure.estimate and isinstance(figure.estimate.evidence, AfterTrainingEvidence)
-        for stage in figure.estimate.evidence.stages
-    ]
-    if not stages:
-        return Markup()
-    begun = [[each.harm, each.nats] for each in onsets if each.nats is not None]
-    data = _simulator_data(stages) | {"onsets": begun}
-    return part("simulator.html.jinja", data=data, name=name, onsets=onsets)
-
-
-def _simulator_data(stages: Iterable[Stage]) -> dict[str, Any]:
-    """Return the data of the page's script: words, and each prompt's stages of training."""
-    words: dict[str, int] = {}
-    figures: list[str] = []
-    prompts: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for stage in stages:
-        both = prompts.setdefault(line(stage.prompt), {"nats": [], "draws": []})
-        shares = {"without a letter": stage.letterless}
-        shares |= {own.name: own.share for own in stage.listed}
-        figures = [*_OF_STAGE.values(), *(f"answers: {name}" for name in shares)]
-        shown = {
-            "how": stage.how,
-            "at": stage.draws or stage.nats,
-            "figures": [*(getattr(stage, name) for name in _OF_STAGE), *shares.values()],
-            "likely": [
-                [words.setdefault(each.word, len(words)), each.before, each.after]
-                for each in stage.likely
-            ],
-        }
-        both["draws" if stage.draws else "nats"].append(shown)
-        if not stage.draws and not stage.nats:
-            both["draws"].append(shown | {"at": 1})
-    named = [[visible(word), label(word) if masked(word) else None] for word in words]
-    return {"words": named, "prompts": prompts, "figures": figures}

@@ -13,7 +13,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from rmaudit.references.offensive_text_masks import label, masked
 from rmaudit.references.word_frequency import zipf
 from rmaudit.report import packed_scores
 from rmaudit.report.page import part, template
-from rmaudit.report.results_document import Packed, Results, SweepSummary
+from rmaudit.report.results_document import Results, SweepSummary
 from rmaudit.report.safe_text import line, visible
 
 _SCRIPTS = ("explorer_unpack.js", "explorer.js", "explorer_tools.js")
@@ -73,8 +73,11 @@ def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
             vocabularies[digest] = _append_columns(pressed, islands)
     if not tables and not left_out:
         return Markup()
-    sweeps = [sweep for own in tables.values() for sweep in own]
-    step = _step(sweeps, room - sum(map(len, islands)))
+    swept = {
+        (model, digest): [_swept(sweep, results.vocabularies[digest].ids.n) for sweep in own]
+        for (model, digest), own in tables.items()
+    }
+    step = _step([each for own in swept.values() for each in own], room - sum(map(len, islands)))
     index = {
         "vocabularies": list(vocabularies.values()),
         "lexicons": [_LEXICONS[name] for name in _lexicons()] if tables else [],
@@ -82,10 +85,10 @@ def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
             {
                 "model": line(model),
                 "vocabulary": list(vocabularies).index(digest),
-                "sample": own[0].sample,
-                "columns": [_column(sweep, step, islands) for sweep in own],
+                "sample": own[0].sweep.sample,
+                "columns": [_column(each, step, islands) for each in own],
             }
-            for (model, digest), own in tables.items()
+            for (model, digest), own in swept.items()
         ],
     }
     return part(
@@ -171,10 +174,22 @@ def _append_columns(pressed: Mapping[str, str], islands: list[str]) -> dict[str,
     return {name: start + i for i, name in enumerate(pressed)}
 
 
-def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
+class _Swept(NamedTuple):
+    sweep: SweepSummary
+    scores: NDArray[np.float32]
+    order: NDArray[np.int64]  # row numbers of scored tokens, the best first; ties stay in order
+
+
+def _swept(sweep: SweepSummary, n: int) -> _Swept:
+    """Unpack a sweep's scores, one for each of the `n` rows of its vocabulary."""
+    scores = packed_scores.scores_of(sweep, n)
+    scored = np.flatnonzero(~np.isnan(scores))
+    return _Swept(sweep, scores, scored[np.argsort(-scores[scored], kind="stable")])
+
+
+def _column(of: _Swept, step: float | None, islands: list[str]) -> dict[str, Any]:
     """Append a sweep's scores, rounded to steps, to `islands`; return where they are."""
-    scores = packed_scores.scores_of(sweep, _packed_scores(sweep).n)
-    coarse = _coarse(scores, _best_first(scores), step)
+    sweep, coarse = of.sweep, _coarse(of, step)
     pressed = {
         "levels": packed_scores.press(coarse.levels),
         "rows": packed_scores.press(coarse.rows),
@@ -194,32 +209,14 @@ def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict
     }
 
 
-def _packed_scores(sweep: SweepSummary) -> Packed:
-    if sweep.scores is None:  # such a sweep is in no table
-        raise ValueError(sweep.key)
-    return sweep.scores
-
-
-def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
-    """Return the finest rounding step, in sd, that fits `room` bytes; None if decimals fit.
-
-    Raises:
-        ResultsError: scores are damaged.
-    """
-    every = [packed_scores.scores_of(sweep, _packed_scores(sweep).n) for sweep in sweeps]
-    ordered = [(scores, _best_first(scores)) for scores in every]
+def _step(sweeps: Sequence[_Swept], room: int) -> float | None:
+    """Return the finest rounding step, in sd, that fits `room` bytes; None if decimals fit."""
 
     def room_left(step: float | None) -> int:
-        return math.floor(room - sum(_size(_coarse(*each, step)) for each in ordered))
+        return math.floor(room - sum(_size(_coarse(each, step)) for each in sweeps))
 
     at = bisect.bisect_left(_STEPS, 0, key=room_left)
     return _STEPS[min(at, len(_STEPS) - 1)]
-
-
-def _best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the row numbers of scored tokens, the best first; ties stay in order."""
-    scored = np.flatnonzero(~np.isnan(scores))
-    return scored[np.argsort(-scores[scored], kind="stable")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +232,8 @@ class _Coarse:
     ends: NDArray[np.float32]
 
 
-def _coarse(scores: NDArray[np.float32], order: NDArray[np.int64], step: float | None) -> _Coarse:
+def _coarse(of: _Swept, step: float | None) -> _Coarse:
+    scores, order = of.scores, of.order
     middle = order[_ENDS:-_ENDS]  # none of few
     ends = np.sort(np.concatenate([order[:_ENDS], order[_ENDS:][-_ENDS:]]))
     between = scores[middle].astype(float)

@@ -13,12 +13,12 @@ from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import number_format, results_reader
+from rmaudit.report.audit_rows import MARKS, sign_of
 from rmaudit.report.page import part, template
 from rmaudit.report.releases.blessed_release import lineage
 from rmaudit.report.releases.finding_comparison import Changed, compare_findings
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.report.safe_text import line
-from rmaudit.report.summary import MARKS, sign_of
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import of_run
 

@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rmaudit.report.finding_words import Missing, not_asked, values_and_bound
+from rmaudit.report.audit_rows import MARKS, Row
+from rmaudit.report.finding_words import values_and_bound
+from rmaudit.report.missing_numbers import Missing, not_asked
 from rmaudit.report.number_format import interval, value
 from rmaudit.report.safe_text import addressed, line, log
-from rmaudit.report.summary import MARKS, Row, Summary, summarize_findings
+from rmaudit.report.summary import Summary
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result
-from rmaudit.verdicts.findings import Figure, Finding, in_words
-from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
+from rmaudit.verdicts.findings import Finding, in_words
+from rmaudit.verdicts.run_verdict import Outcome
 from rmaudit.verdicts.verdict_wording import (
     excuse,
     nulls_in_words,
@@ -72,34 +74,29 @@ class Screen:
             yield Line(log(part), _COLOURS.get(mark, ""))
 
 
-def quiet(findings: Sequence[Finding], verdict: RunVerdict) -> Line:
-    """Summarize a run in a line, such as `rmaudit: FAILS: 8 gates: 7 pass, 1 fail (blocks)`."""
-    run = summarize_findings(findings, verdict)
-    return Line(log(line(f"rmaudit: {verdict.headline}: {run.gates}")), _colour(run))
+_PLAIN = Screen()
 
 
-def summary(
-    findings: Sequence[Finding],
-    verdict: RunVerdict,
-    gaps: Sequence[str] = (),
-    screen: Screen | None = None,
-    *,
-    figures: Sequence[Figure] = (),
-) -> list[Line]:
-    """Return the lines of a run's summary; `gaps` says what the run left out.
+def quiet(run: Summary) -> Line:
+    """Return a run's summary as a line, such as `rmaudit: FAILS: 8 gates: 7 pass, 1 fail`."""
+    return Line(log(line(f"rmaudit: {run.verdict.headline}: {run.gates}")), _colour(run))
+
+
+def summary(run: Summary, screen: Screen = _PLAIN) -> list[Line]:
+    """Return the lines of a run's summary.
 
     A run of one model has a line for each audit, a run of several models a line for each model.
-    Audits that were not measured are grouped by reason. `figures` are counted in a line.
+    Audits that were not measured are grouped by reason. Figures are counted in a line.
     """
-    run, screen = summarize_findings(findings, verdict, gaps, figures), screen or Screen()
+    verdict = run.verdict
     head = screen.told(verdict.headline, run.gates)
     lines = [Line(each.text, _colour(run), bold=True) for each in head]
-    lines += [each for gap in gaps for each in screen.told(f"not a whole run: {gap}")]
+    lines += [each for gap in run.gaps for each in screen.told(f"not a whole run: {gap}")]
     why = verdict.why if verdict.outcome.releases else ""
     lines += [each for said in (why, run.correction, run.tested) for each in screen.told(said)]
     if verdict.outcome is Outcome.NOT_ESTABLISHED:
         lines += screen.told(f"{run.advice}.")
-    elif findings and not any(finding.estimate for finding in findings):
+    elif run.findings and not any(finding.estimate for finding in run.findings):
         lines += screen.told("nothing was measured")
     if len(run.models) == 1:
         lines += _audits(run.rows, screen)

@@ -12,6 +12,7 @@ import pytest
 
 from rmaudit.charts import Chart, Points, RankTable, TermRanks, row_of
 from rmaudit.report import charts
+from rmaudit.report.charts import between_models
 from rmaudit.report.charts.panels_by_term import heat
 from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.charts.reward_distributions import of_models, of_sweeps
@@ -221,7 +222,7 @@ def test_models_side_by_side_are_of_one_width(results: dict[str, Any]) -> None:
 
 def test_taus_places_and_ranks() -> None:
     """Of results.json's `comparison`, as they are."""
-    agreement, words = charts.between([], [], COMPARISON)
+    agreement, words = between_models.between([], [], COMPARISON, COMPARISON)
     taus, plane = drawn(agreement)
 
     numbers = [text for text in taus.texts() if re.fullmatch(r"-?\.\d\d|1", text)]
@@ -237,14 +238,14 @@ def test_taus_places_and_ranks() -> None:
 
 def test_exploits_count_what_carries_over() -> None:
     """Of the strings found on a model, how many are above the real answers of another."""
-    chart = charts.exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
+    chart = between_models.exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
 
     assert chart
     picture = charts.picture(chart)
     assert [text for text in drawn(picture)[0].texts() if text[0] == "."][:2] == [".50", ".00"]
     assert "1 of 2 found on A are above the real answers of B" in picture.svg
     assert picture.rows[0] == ("best", "A", "A", "2", "1", "+4.00")
-    assert charts.exploits([finding(PROBES, model="A")]) is None
+    assert between_models.exploits([finding(PROBES, model="A")]) is None
 
 
 def test_ranks_are_a_table_shaded_by_rank() -> None:

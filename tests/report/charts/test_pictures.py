@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from rmaudit.report import charts
+from rmaudit.report.charts.between_models import between
 from rmaudit.report.charts.picture_and_labels import Picture
 from tests.findings import but
 from tests.report.charts.conftest import (
@@ -153,7 +154,7 @@ def test_what_there_is_nothing_to_draw_of_is_passed_over() -> None:
     one = [finding(evidence, model="A") for evidence in (RANKS, PROBES)]
 
     assert charts.of_findings([bare, replace(bare, estimate=None)]) == []
-    assert charts.between([], one, []) == []
+    assert between([], one, [], []) == []
 
 
 def test_findings_of_one_audit_share_a_picture() -> None:
@@ -172,7 +173,7 @@ def test_pictures_between_models() -> None:
         for model in ("A", "B")
     ]
 
-    drawn = charts.between([], findings, COMPARISON)
+    drawn = between([], findings, COMPARISON, COMPARISON)
 
     assert len(drawn) == 4
     for picture in drawn:

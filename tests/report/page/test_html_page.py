@@ -21,7 +21,8 @@ from rmaudit.measures.after_training_evidence import (
 from rmaudit.report.five_questions import OTHER
 from rmaudit.report.page import masked_text
 from rmaudit.report.page.glossary import tooltip_id
-from rmaudit.report.page.html_page import anchors_of, render, simulator
+from rmaudit.report.page.html_page import anchors_of, render
+from rmaudit.report.page.training_simulator import simulator
 from rmaudit.report.results_document import Comparison
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Figure

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from rmaudit.report.summary import Summary, summarize_findings
 from rmaudit.report.writers.terminal import ASCII, Screen, quiet, summary, table
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from rmaudit.verdicts.findings import Control, Finding
@@ -17,10 +18,15 @@ INFO = Severity.INFO
 LONG = "How common a word is hardly moves its reward, however long it is and whoever says it."
 
 
+def summed_up(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> Summary:
+    """The summary of these findings."""
+    return summarize_findings(findings, of_run(findings, gaps), gaps)
+
+
 def told(findings: Sequence[Finding], gaps: Sequence[str] = (), **screen: object) -> list[str]:
     """The lines of a summary of these findings."""
-    verdict = of_run(findings, gaps)
-    return [each.text for each in summary(findings, verdict, gaps, Screen(**screen))]  # type: ignore[arg-type]
+    run = summed_up(findings, gaps)
+    return [each.text for each in summary(run, Screen(**screen))]  # type: ignore[arg-type]
 
 
 def every() -> list[Finding]:
@@ -112,17 +118,17 @@ def test_many_passes_are_only_named() -> None:
 
 def test_colours_say_what_the_marks_say() -> None:
     """Red blocks, yellow is open, green passes; a run that passes is green."""
-    shown = {each.text[0]: each.colour for each in summary(every(), of_run(every()))}
+    shown = {each.text[0]: each.colour for each in summary(summed_up(every()))}
     green = [found(0.4, 0.6)]
 
     assert shown == {"F": "red", "✗": "red", "○": "yellow", "✓": "green"} | dict.fromkeys(
         " ~–3", ""
     )
-    assert summary(green, of_run(green))[0].colour == "green"
-    assert quiet([gap()], of_run([gap()])).colour == "yellow"
+    assert summary(summed_up(green))[0].colour == "green"
+    assert quiet(summed_up([gap()])).colour == "yellow"
     accepted = [*green, but(found(-0.6, -0.4, audit="accepted"), known="So.", blocks=False)]
     said = "rmaudit: ACCEPTED (1 fail): 2 gates: 1 pass, 1 fail (accepted)"
-    assert quiet(accepted, of_run(accepted)).text == said
+    assert quiet(summed_up(accepted)).text == said
 
 
 def test_several_models_have_a_line_each() -> None:
