@@ -33,7 +33,7 @@ from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.models.checkpoint_model import with_head
 from rmaudit.models.model_factory import load
 from rmaudit.references.text_changes import KEYS
-from rmaudit.report.releases.blessed_release import with_trainings
+from rmaudit.report.releases.blessed_trainings import with_trainings
 from rmaudit.report.releases.release_regressions import with_blessed
 from rmaudit.report.results_document import Results
 from rmaudit.verdicts.estimates_and_bounds import Verdict

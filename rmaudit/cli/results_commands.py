@@ -219,7 +219,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
     of a whole run, or needs a reason.
     """
-    from rmaudit.report.releases import blessed_release
+    from rmaudit.report.releases import blessed_release, blessed_trainings
 
     results = _read_report(report)
     names = [each.name for each in results.models]
@@ -237,7 +237,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     try:
         made = blessed_release.bless(results, chosen, of or "", by=who, on=today, days=days)
         what = "--alike"
-        made = blessed_release.with_trainings(made, others) if alike else made
+        made = blessed_trainings.with_trainings(made, others) if alike else made
     except SpecError as error:
         fail(f"{what}: {error}")
     path = blessed_release.blessed_path(file.parent if file else Path(), made.family)

@@ -15,16 +15,15 @@ from rmaudit.errors import SpecError
 from rmaudit.measures.token_kinds import TokenKindsEvidence
 from rmaudit.report import json_codec
 from rmaudit.report.releases.blessed_release import (
-    LEAST,
     Blessing,
     bless,
     blessed_path,
     find_blessed,
     question_digest,
     read,
-    with_trainings,
     write,
 )
+from rmaudit.report.releases.blessed_trainings import LEAST, with_trainings
 from rmaudit.report.releases.release_regressions import (
     REGRESSION_SHARE,
     blessed_comparisons,
