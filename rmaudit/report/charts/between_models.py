@@ -24,8 +24,7 @@ from rmaudit.measures.elo_agreement_evidence import EloAgreementEvidence, ranks_
 from rmaudit.measures.gcg_probes import GcgProbesEvidence
 from rmaudit.report.charts import picture
 from rmaudit.report.charts.picture_and_labels import Picture
-from rmaudit.report.charts.reward_distributions import of_models
-from rmaudit.report.results_document import AuditedModel, Comparison
+from rmaudit.report.results_document import Comparison
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
 
@@ -35,23 +34,19 @@ _E = TypeVar("_E", bound=Evidence)
 
 
 def between(
-    models: Sequence[AuditedModel],
-    findings: Sequence[Finding],
-    comparison: Sequence[Comparison],
-    drawn: Sequence[Comparison],
+    findings: Sequence[Finding], comparison: Sequence[Comparison], drawn: Sequence[Comparison]
 ) -> list[Picture]:
-    """Return the pictures that compare models: rewards, findings, and `comparison` of ranks.
+    """Return the pictures that compare models by their findings and a `comparison` of ranks.
 
     Only those of the `drawn` prompts have panels; all are in the tables.
     """
-    rewards = of_models(models)
     charts = (
         _agreement_chart(comparison, drawn),
         _words_chart(comparison, drawn),
         _items_chart(findings),
         exploits(findings),
     )
-    return [*([rewards] if rewards else []), *(picture(each) for each in charts if each)]
+    return [picture(each) for each in charts if each]
 
 
 def _agreement_chart(comparison: Sequence[Comparison], drawn: Sequence[Comparison]) -> Chart | None:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from rmaudit import svg
 from rmaudit.charts import Panel
 from rmaudit.invisible_characters import spelled_out
-from rmaudit.prompts import PROMPTS
 from rmaudit.references import offensive_text_masks
 
 _LONGEST = 22  # characters of a label
@@ -28,15 +27,6 @@ class Picture(NamedTuple):
     """The kind of each column, by column name; cells of kind "term" or "answer" may be masked."""
     rows: tuple[tuple[str, ...], ...]
     """The table's rows: a cell for each column, ready to print except for the masks of terms."""
-
-
-def prompts_to_draw(prompts: Iterable[str]) -> list[str]:
-    """Return those of the three standard prompts that are given, or else the first three given.
-
-    The numbers of other prompts, such as 54 wordings, are in the table.
-    """
-    every = list(dict.fromkeys(prompts))
-    return [prompt for prompt in every if prompt in PROMPTS] or every[: len(PROMPTS)]
 
 
 def as_label(text: str) -> str:

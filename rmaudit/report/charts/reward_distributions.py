@@ -8,11 +8,12 @@ a thousandfold across models.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from rmaudit import svg
-from rmaudit.report.charts.picture_and_labels import Picture, as_label, prompts_to_draw
+from rmaudit.prompts import PROMPTS
+from rmaudit.report.charts.picture_and_labels import Picture, as_label
 from rmaudit.report.results_document import AuditedModel, SweepSummary
 
 _SIDE, _WIDTH, _HEIGHT, _TICKS = 8, 308, 96, 14  # pixels: beside the plot, it, the violin, ticks
@@ -20,6 +21,15 @@ _NAMES, _NARROW, _ROW = 110, 205, 34  # of several models: their names, the plot
 _AXIS = "sd from the sweep's own mean"
 _UNIT = 0.1  # sd: heights are tokens in so much, whatever the histogram's bins were
 _COLUMNS = {"prompt": "text", "tokens": "number", "mean": "number", "sd": "number"}
+
+
+def prompts_to_draw(prompts: Iterable[str]) -> list[str]:
+    """Return those of the three standard prompts that are given, or else the first three given.
+
+    The numbers of other prompts, such as 54 wordings, are in the table.
+    """
+    every = list(dict.fromkeys(prompts))
+    return [prompt for prompt in every if prompt in PROMPTS] or every[: len(PROMPTS)]
 
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:

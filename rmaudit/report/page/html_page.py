@@ -18,8 +18,7 @@ from markupsafe import Markup
 from rmaudit import svg
 from rmaudit.report.charts.between_models import between
 from rmaudit.report.charts.finding_strips import scales
-from rmaudit.report.charts.picture_and_labels import prompts_to_draw
-from rmaudit.report.charts.reward_distributions import of_sweeps
+from rmaudit.report.charts.reward_distributions import of_models, of_sweeps, prompts_to_draw
 from rmaudit.report.finding_words import caveats_of, onsets_of
 from rmaudit.report.page import glossary, part, template, token_explorer, training_simulator
 from rmaudit.report.releases.release_regressions import blessed_comparisons
@@ -58,6 +57,7 @@ def render(results: Results) -> str:
     asked = {each.family: each for each in every_question if any(r.measured for r in each.gates)}
     kept = prompts_to_draw(each.prompt for each in results.comparison)
     drawn = [each for each in results.comparison if each.prompt in kept]
+    rewards = of_models(results.models)
     script, explored = template("page.js"), token_explorer.explorer(results)
     simulated = any(own for model in models for own in model["simulators"].values())
     simulator = training_simulator.SCRIPT if simulated else ""
@@ -83,7 +83,10 @@ def render(results: Results) -> str:
         alike=drawn[0] if drawn else None,
         tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
         models=models,
-        compared=between(results.models, results.findings, results.comparison, drawn),
+        compared=[
+            *([rewards] if rewards else []),
+            *between(results.findings, results.comparison, drawn),
+        ],
     )
     return str(page)
 
@@ -124,6 +127,7 @@ def _model(model: AuditedModel, own: Summary, used: set[str]) -> dict[str, Any]:
     onsets = onsets_of([*chain(*figures.values()), *own.findings])
     prompts = prompts_to_draw(sweep.prompt for sweep in model.sweeps)
     shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
+    scores = of_sweeps(model.sweeps)
     return {
         "about": model,
         "id": _unused(f"model-{model.name}", used),
@@ -141,7 +145,7 @@ def _model(model: AuditedModel, own: Summary, used: set[str]) -> dict[str, Any]:
         "onsets": onsets,
         "shown": shown,
         "more": len(model.sweeps) - len(shown),
-        "scores": of_sweeps(model.sweeps),
+        "scores": scores,
         "scored": line(model.sweeps[0].scored) if model.sweeps else "",
         "tokens": max((sweep.n for sweep in model.sweeps), default=0),
     }

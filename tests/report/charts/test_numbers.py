@@ -222,7 +222,7 @@ def test_models_side_by_side_are_of_one_width(results: dict[str, Any]) -> None:
 
 def test_taus_places_and_ranks() -> None:
     """Of results.json's `comparison`, as they are."""
-    agreement, words = between_models.between([], [], COMPARISON, COMPARISON)
+    agreement, words = between_models.between([], COMPARISON, COMPARISON)
     taus, plane = drawn(agreement)
 
     numbers = [text for text in taus.texts() if re.fullmatch(r"-?\.\d\d|1", text)]

@@ -154,7 +154,7 @@ def test_what_there_is_nothing_to_draw_of_is_passed_over() -> None:
     one = [finding(evidence, model="A") for evidence in (RANKS, PROBES)]
 
     assert charts.of_findings([bare, replace(bare, estimate=None)]) == []
-    assert between([], one, [], []) == []
+    assert between(one, [], []) == []
 
 
 def test_findings_of_one_audit_share_a_picture() -> None:
@@ -173,7 +173,7 @@ def test_pictures_between_models() -> None:
         for model in ("A", "B")
     ]
 
-    drawn = between([], findings, COMPARISON, COMPARISON)
+    drawn = between(findings, COMPARISON, COMPARISON)
 
     assert len(drawn) == 4
     for picture in drawn:
