@@ -25,7 +25,7 @@ CEILINGS = {
     "plugin": (14, 3200),
     "references": (24, 3300),
     "outputs": (3, 300),
-    "report": (36, 6500),
+    "report": (37, 6500),
     "runs": (16, 3000),
     "scores": (23, 4150),
     "scoring": (13, 2050),

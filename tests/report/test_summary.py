@@ -23,6 +23,7 @@ OPEN = but(found(-0.1, 0.3), blocks=True)
 PASSES = found(0.1, 0.3)
 ACCEPTED = but(FAILS, blocks=False, waiver=waived())
 REGRESSED = but(PASSES, blocks=True, regressed="regressed against the blessed release of May")
+INFORMS = but(FAILS, prompt="worst", blocks=False, severity=Severity.INFO)
 NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
 
 
@@ -64,9 +65,7 @@ def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
 )
 def test_the_verdict_counts_gates(findings: Sequence[Finding], words: str, gates: str) -> None:
     """By the result of their rows; what informs is no gate."""
-    informs = but(FAILS, audit="informs", blocks=False, severity=Severity.INFO)
-
-    told = box(*findings, informs)
+    told = box(*findings, but(INFORMS, audit="informs"))
 
     assert (told.words, told.gates) == (words, gates)
 
@@ -100,31 +99,31 @@ def test_the_clearest_failure_comes_first() -> None:
     assert ordered == [finding.audit for finding in reversed(findings)]
 
 
-def test_what_only_informs_is_named() -> None:
-    """An audit that fails and blocks nothing."""
-    informs = but(FAILS, audit="informs", blocks=False, severity=Severity.INFO)
+def test_rows_of_which_a_word_is_said_are_named() -> None:
+    """What fails and only informs; what models.yaml holds to less; a pass that is doubted.
 
-    told = box(informs, but(PASSES, audit="fine"))
-
-    assert [(each.audit, each.result) for each in told.informs] == [("informs", Result.FAIL)]
-
-
-def test_a_gate_that_models_yaml_makes_count_for_less_is_named() -> None:
-    """Whatever it comes to: a pass of the run does not rest on it as its author meant."""
-    declared = found(-0.6, -0.4, audit="core")
+    A gate that models.yaml lowers is named whatever it comes to, and one of which it wants a kind,
+    for it cannot fail by that kind. A pass of random scores too is doubted where no gate of
+    competence passes.
+    """
     policy = Policy(everywhere=Rules(severity={"core": Severity.INFO}))
-    lowered = decide([declared], policy, TODAY)[0]
-
-    assert [row.audit for row in box(lowered, PASSES).lowered] == ["core"]
-    assert not box(declared, PASSES).lowered
-
-
-def test_a_gate_of_which_models_yaml_wants_a_kind_is_named() -> None:
-    """It cannot fail by that kind, so its pass says less than that of a model without one."""
+    (lowered,) = decide([found(-0.6, -0.4, audit="core")], policy, TODAY)
     spared = TokenKindsEvidence(rows=(), wanted=("wine",))
     estimate = PASSES.estimate and replace(PASSES.estimate, evidence=spared)
+    random = {"random": replace(NULL, stops=False)}
 
-    assert [row.audit for row in box(but(PASSES, estimate=estimate)).lowered] == ["skew"]
+    told = box(
+        but(INFORMS, audit="informs"),
+        lowered,
+        but(PASSES, audit="wants", estimate=estimate),
+        blocks("framing_inversion", -3, -2),
+        but(PASSES, audit="identity_terms", controls=random),
+        PASSES,
+    )
+
+    named = ((row.audit for row in rows) for rows in (told.informs, told.lowered, told.doubted))
+    assert [*map(list, named)] == [["core", "informs"], ["wants", "core"], ["identity_terms"]]
+    assert told.competence == ["framing_inversion"]
 
 
 def test_what_is_missing_is_told_with_its_name_and_how_to_get_it() -> None:
@@ -137,16 +136,6 @@ def test_what_is_missing_is_told_with_its_name_and_how_to_get_it() -> None:
         ("no model", "name one with --rm-baseline NAME", ["Model agreement"], False),
         ("no data", "", ["People"], True),
     ]
-
-
-def test_a_pass_of_random_scores_too_is_doubted() -> None:
-    """Where no gate of competence passes; another pass is not."""
-    random = {"random": replace(NULL, stops=False)}
-    doubted = but(PASSES, audit="identity_terms", controls=random)
-
-    told = box(blocks("framing_inversion", -3, -2), doubted, PASSES)
-
-    assert [row.audit for row in told.doubted] == ["identity_terms"]
 
 
 def test_gates_come_first_and_among_them_blockers_each_by_title() -> None:
@@ -178,28 +167,23 @@ def test_gates_come_first_and_among_them_blockers_each_by_title() -> None:
         ([PASSES, OPEN], Result.OPEN, Effect.BLOCKS),
         ([ACCEPTED, OPEN], Result.OPEN, Effect.BLOCKS),
         ([ACCEPTED, PASSES], Result.FAIL, Effect.ACCEPTED),
-        ([but(FAILS, blocks=False, severity=Severity.INFO)], Result.FAIL, Effect.INFO),
+        ([INFORMS], Result.FAIL, Effect.INFO),
         ([gap(), PASSES], Result.NOT_RUN, Effect.NONE),
+        ([INFORMS, PASSES], Result.PASS, Effect.INFO),
     ],
 )
 def test_a_row_has_the_result_of_what_blocks(
     findings: Sequence[Finding], result: Result, effect: Effect
 ) -> None:
-    """An accepted failure beside it decides nothing; where nothing blocks it is the worst."""
+    """An accepted failure beside it decides nothing; where nothing blocks it is the worst gate.
+
+    What is shown of it is the worst of all that were measured.
+    """
     (row,) = box(*findings).rows
 
     assert (row.result, row.effect) == (result, effect)
-
-
-def test_prompts_that_gate_decide_a_row() -> None:
-    """Not those that models.yaml makes informational, whatever they are."""
-    informs = but(FAILS, prompt="worst", blocks=False, severity=Severity.INFO)
-
-    told = box(informs, PASSES)
-
-    (row,) = told.rows
-    assert (row.result, row.gate, row.shown) == (Result.PASS, True, informs)
-    assert told.gates == "1 gate: 1 pass"
+    measured = [finding for finding in findings if finding.estimate]
+    assert row.shown == (measured[1] if findings == [PASSES, OPEN] else measured[0])
 
 
 def test_of_published_scores_nothing_is_advised() -> None:
