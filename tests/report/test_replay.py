@@ -96,18 +96,6 @@ def test_what_is_known_is_known_under_the_audits_own_prompts() -> None:
     assert outcome(replay(others, policy, TODAY)) == "fail"
 
 
-def test_a_waiver_holds_until_its_day() -> None:
-    """The day is given, not read from a clock."""
-    waiver = Waiver("me", "because", date(2026, 11, 30), 0.2)
-    policy = Policy(models={"toy": Rules(waivers={"positive_skew": waiver})})
-
-    before = decided(policy, FAILING, on=date(2026, 11, 30))
-    after = decided(policy, FAILING, on=date(2026, 12, 1))
-
-    assert (before.outcome, str(before.flips[0].new)) == ("pass", "fail (accepted)")
-    assert (after.outcome, after.blocking[0].result) == ("fail", "fail")
-
-
 def test_the_same_policy_again_flips_nothing() -> None:
     """Deciding what was decided."""
     policy = Policy(everywhere=Rules(severity={"positive_skew": Severity.INFO}))
@@ -119,17 +107,23 @@ def test_the_same_policy_again_flips_nothing() -> None:
     assert summarize(once, again, policy).flips == ()
 
 
-def test_what_the_policy_says_of_nothing_is_told() -> None:
-    """A name that no finding has decides nothing: it may be misspelt, or was not run."""
+def test_rules_that_decide_nothing_are_named() -> None:
+    """Those of another model of the same name, and of what no finding has: it may be misspelt."""
     named = (
         NamedAudit("positive_skew", "bounds: ", 2),
         NamedAudit("positive_skew[worst]", "toy: waivers: ", 7),
         NamedAudit("positive_skew[worse]", "toy: waivers: ", 8),
         NamedAudit("positve_skew", "bounds: ", 9),
     )
+    waiver = Waiver("me", "because", date(2026, 11, 30), 0.2)
+    rules = {"toy": Rules(waivers={"positive_skew": waiver})}
 
-    told = decided(Policy(named=named), PASSING)
+    told = decided(Policy(models=rules, sources={"toy": "x/y"}, named=named), FAILING, PASSING)
+    own = decided(Policy(models=rules, sources={"toy": "owner/name"}), FAILING)
 
+    assert (told.outcome, own.outcome, own.foreign) == ("fail", "pass", ())
+    (line,) = told.foreign
+    assert all(name in line for name in ("toy", "x/y", "owner/name"))
     assert list(told.unmatched) == [
         (
             "models.yaml:8: toy: waivers: positive_skew[worse]: there is no finding of it here: "
@@ -188,21 +182,6 @@ def test_a_run_that_was_cut_short_never_passes() -> None:
         "verdict: INCOMPLETE: the run did not finish; positive_skew was not measured: planned, not "
         "run: the run was interrupted"
     )
-
-
-def test_rules_of_another_model_of_the_same_name_are_not_applied() -> None:
-    """A replay says of which model they are, and of which the results."""
-    waiver = Waiver("me", "because", date(2026, 11, 30), 0.2)
-    policy = Policy(
-        models={"toy": Rules(waivers={"positive_skew": waiver})}, sources={"toy": "x/y"}
-    )
-
-    told = decided(policy, FAILING)
-
-    assert told.outcome == "fail"
-    (line,) = told.foreign
-    assert all(name in line for name in ("toy", "x/y", "owner/name"))
-    assert decided(dc_replace(policy, sources={"toy": "owner/name"}), FAILING).foreign == ()
 
 
 def test_a_replay_knows_what_was_scored() -> None:

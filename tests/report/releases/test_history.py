@@ -87,26 +87,20 @@ def test_the_first_regression_is_marked(
     ]
 
 
-def test_of_joins_releases_whatever_they_are_called() -> None:
-    """It goes before base models and names, also of models that one run audits side by side."""
-    runs = [run_of(0.9, day, f"rm-v{day}", base_model=f"Base {day}", of="rm") for day in (1, 2)]
-    joined, alone = group_families(placed([*runs, run_of(0.9, 3, "other")]))
-
-    assert (joined.name, joined.by) == ("rm", "`of:` of models.yaml")
-    assert [release.model for release in joined.releases] == ["rm-v1", "rm-v2"]
-    assert (alone.name, alone.by) == ("other", "their name")
-
-
-def test_families_go_by_base_model_and_releases_by_time(tmp_path: Path) -> None:
-    """Releases of other names are of one family where models.yaml names one base of theirs."""
+def test_families_go_by_of_or_base_model_and_releases_by_time(tmp_path: Path) -> None:
+    """Whatever releases are called; `of:` goes before base models and names."""
     late, early = (run_of(0.5, day, f"rm-v{day}", base_model="Base-1B") for day in (2, 1))
+    named = [run_of(0.9, day, f"my-v{day}", base_model=f"Base {day}", of="rm") for day in (3, 4)]
+    runs, left = read_all(written(tmp_path, placed([late, early, *named, run_of(0.9, 5, "other")])))
 
-    runs, left = read_all(written(tmp_path, placed([late, early])))
-    (family,) = group_families(runs)
+    based, joined, alone = group_families(runs)
 
     assert left == []
-    assert family.name.startswith("Base-1B")
-    assert [release.model for release in family.releases] == ["rm-v1", "rm-v2"]
+    assert based.name.startswith("Base-1B")
+    assert [release.model for release in based.releases] == ["rm-v1", "rm-v2"]
+    assert (joined.name, joined.by) == ("rm", "`of:` of models.yaml")
+    assert [release.model for release in joined.releases] == ["my-v3", "my-v4"]
+    assert (alone.name, alone.by) == ("other", "their name")
 
 
 def test_models_that_one_run_audits_are_no_releases_of_one_another() -> None:

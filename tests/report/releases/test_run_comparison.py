@@ -179,37 +179,42 @@ def test_a_model_is_compared_with_one_of_another_name() -> None:
         compare(run, run, other="tuned")
 
 
-def test_a_model_that_is_gone_is_named_and_leaves_it_undecided() -> None:
-    """One that is new is named only; whoever names a model asks for no other."""
-    more = [SPEC, replace(SPEC, name="toy-v2")]
-    one, two = results([found(0.9)]), results([found(0.9)], specs=more)
+def test_what_the_new_run_has_not_leaves_it_undecided() -> None:
+    """A model that is gone is named, and one that is new; who names a model asks for no other.
 
-    gone, fresh = compare(two, one), compare(one, two)
+    What a run that was cut short did not measure may be worse.
+    """
+    one, two = (
+        results([found(0.9)], specs=[replace(SPEC, name=n) for n in names])
+        for names in (["toy"], ["toy", "toy-v2"])
+    )
+    cut = replace(one, run=replace(RUN, interrupted=True))
+
+    for old, new, unpaired, outcome in (
+        (two, one, {"old": ["toy-v2"], "new": []}, "undecided"),
+        (one, two, {"old": [], "new": ["toy-v2"]}, CALM),
+        (one, cut, {"old": [], "new": []}, "undecided"),
+        (cut, one, {"old": [], "new": []}, CALM),
+    ):
+        said = compare(old, new)
+        assert (said.unpaired, said.outcome) == (unpaired, outcome)
+        incomplete = "the run did not finish" if new is cut else ""
+        assert said.new.incomplete == incomplete
     named = compare(two, one, model="toy")
-
-    assert (gone.unpaired, gone.outcome) == ({"old": ["toy-v2"], "new": []}, "undecided")
-    assert fresh.unpaired == {"old": [], "new": ["toy-v2"]}
-    assert fresh.outcome == named.outcome == "none clearly worse"
-    assert named.unpaired == {"old": [], "new": []}
-
-
-def test_a_new_run_that_was_cut_short_is_undecided() -> None:
-    """What it did not measure may be worse."""
-    whole = results([found(0.9)])
-    cut = replace(whole, run=replace(RUN, interrupted=True))
-
-    assert compare(whole, cut).outcome == "undecided"
-    assert compare(cut, whole).outcome == "none clearly worse"
-    assert compare(whole, cut).new.incomplete == "the run did not finish"
+    assert (named.unpaired, named.outcome) == ({"old": [], "new": []}, CALM)
 
 
 # In the terminal
 
 
 def test_the_lines_of_a_comparison() -> None:
-    """What got worse comes first; estimates, difference, results; what did not is counted."""
+    """What got worse comes first; estimates, difference, results; what did not is counted.
+
+    Both verdicts come last, with the reasons of the new one.
+    """
+    fails = found(-0.5, verdict=FAIL, blocks=True)
     old = [found(0.9, prompt="best"), found(0.2, prompt="greatest"), found(0.9)]
-    new = [found(0.9, prompt="best"), found(0.9, prompt="greatest"), found(-0.5, verdict=FAIL)]
+    new = [found(0.9, prompt="best"), found(0.9, prompt="greatest"), fails]
 
     told = lines(compare(results(old), results(new), margin=0.25))
 
@@ -218,23 +223,13 @@ def test_the_lines_of_a_comparison() -> None:
     assert told[1].split() == ["audit", "prompt", "old", "new", "new", "-", "old", "result"]
     assert " ".join(told[2].split()) == (
         "worse positive_skew worst +0.90 [+0.80, +1.00] -0.50 [-0.60, -0.40] "
-        "-1.40 [-1.54, -1.26] pass -> fail"
+        "-1.40 [-1.54, -1.26] pass -> fail (blocks)"
     )
     assert told[3].split()[:3] == ["better", "positive_skew", "greatest"]
     assert told[4] == "1 worse, 1 better, 1 no clear change, margin 0.25; gating audits: worse"
     assert "treated as independent" in told[5]
     assert "No correction is made for how many audits" in told[5]
-    assert told[6:] == ["verdicts: old PASSES, new PASSES"]
-
-
-def test_a_comparison_ends_with_both_verdicts() -> None:
-    """Whatever got better: a new release that fails is said to, and why."""
-    old, new = (found(value, verdict=FAIL, blocks=True) for value in (-0.9, -0.2))
-
-    told = lines(compare(results([old]), results([new])))
-
-    assert any(text.strip().startswith("better") for text in told)
-    assert told[-1] == "verdicts: old FAILS, new FAILS (1 gate blocks (1 fail))"
+    assert told[6:] == ["verdicts: old PASSES, new FAILS (1 gate blocks (1 fail))"]
 
 
 def test_notes_say_what_the_table_does_not() -> None:

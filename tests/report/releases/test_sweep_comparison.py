@@ -13,45 +13,34 @@ from rmaudit.report.releases.sweep_comparison import MovedToken
 from tests.report.runs import RUN, record, results
 
 
-def test_sweeps_of_one_vocabulary_are_paired_by_id() -> None:
-    """Tau and rho are scipy's; the tokens that moved are told by rank."""
+def test_sweeps_are_paired_by_id_or_else_by_text() -> None:
+    """Of one vocabulary by id, else the texts that both have; tau is scipy's, new against old."""
     rng = np.random.default_rng(5)
-    old = rng.normal(size=60)
-    new = old + 0.1 * rng.normal(size=60)
+    old = rng.normal(size=60).astype(np.float32)
+    new = old + rng.normal(scale=0.1, size=60).astype(np.float32)
     new[7], new[9] = old.max() + 1, np.nan
+    shifted = record(new).frame.assign(text=[f" w{i}" for i in range(15, 75)])
 
-    said = compare(results(sweeps=[record(old)]), results(sweeps=[record(new)]))
-
-    (sweep,) = said.models[0].sweeps
-    kept = ~np.isnan(new)
-    x, y = (side[kept].astype(np.float32) for side in (new, old))
-    rank = int(stats.rankdata(-y)[7])
-    assert (sweep.paired_by, sweep.tokens, sweep.of) == (
-        "token id",
-        59,
-        {"old": 60, "new": 59},
+    by_id, by_text = (
+        compare(results(sweeps=[record(old)]), results(sweeps=[record(new, frame=frame)]))
+        for frame in (record(new).frame, shifted)
     )
-    assert sweep.tau is not None
-    assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
-    assert sweep.tau.low < sweep.tau.value < sweep.tau.high
-    assert sweep.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert sweep.rose[0] == MovedToken(" w17", rank, 1.0)
-    assert said.outcome == "undecided"  # sweeps say nothing of better or worse
 
-
-def test_sweeps_of_two_vocabularies_are_paired_by_text() -> None:
-    """The same tokens under other ids, and some that only one side has."""
-    rng = np.random.default_rng(6)
-    old, new = record(rng.normal(size=50)), record(rng.normal(size=50))
-    shifted = new.frame.assign(text=[f" w{i}" for i in range(15, 65)])
-
-    said = compare(results(sweeps=[old]), results(sweeps=[replace(new, frame=shifted)]))
-
-    (sweep,) = said.models[0].sweeps
-    x, y = new.frame["score"][:45], old.frame["score"][5:]
-    assert (sweep.paired_by, sweep.tokens) == ("text", 45)
-    assert sweep.tau is not None
-    assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
+    kept = ~np.isnan(new)
+    for said, how, x, y in (
+        (by_id, "token id", old[kept], new[kept]),
+        (by_text, "text", old[5:][kept[:55]], new[:55][kept[:55]]),
+    ):
+        (sweep,) = said.models[0].sweeps
+        assert (sweep.paired_by, sweep.tokens) == (how, len(x))
+        assert sweep.of == {"old": 60, "new": 59}
+        assert sweep.tau is not None
+        assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
+        assert sweep.tau.low < sweep.tau.value < sweep.tau.high
+        assert sweep.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
+        assert said.outcome == "undecided"  # sweeps say nothing of better or worse
+    rank = int(stats.rankdata(-old[kept])[7])
+    assert by_id.models[0].sweeps[0].rose[0] == MovedToken(" w17", rank, 1.0)
 
 
 def test_sweeps_of_other_prompts_or_protocols_are_not_compared() -> None:
