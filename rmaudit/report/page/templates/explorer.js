@@ -140,23 +140,6 @@ function draw(anew) {
 // Of a masked term: what the reader did to it since the page's switch last turned, or the switch.
 const shown = (row) => toggled.get(row) ?? document.documentElement.hasAttribute("data-show-terms");
 
-function element(tag, properties, text = "") {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.textContent = text;
-  return made;
-}
-
-// As html_page.py makes it, for page.js to turn.
-function term(mask, text, open) {
-  const button = element("button", { type: "button", tabIndex: -1, className: "term" });
-  const cover = element("span", { className: "cover" }, mask);
-  cover.append(element("span", { className: "unseen" }, " masked term"));
-  button.append(cover, element("bdi", { className: "real" }, open ? text : ""));
-  button.setAttribute("aria-expanded", open);
-  button.dataset.term = text;
-  return button;
-}
-
 function filled(at) {
   const row = matches[at], tr = document.createElement("tr"), { vocabulary } = table;
   tr.setAttribute("aria-rowindex", at + HEAD + 1);
@@ -169,7 +152,7 @@ function filled(at) {
   };
   const token = cell("", false), mask = vocabulary.masks.get(row), count = vocabulary.counts[vocabulary.words[row]];
   if (mask === undefined) token.append(element("bdi", {}, vocabulary.texts[row]));
-  else token.append(term(mask, vocabulary.texts[row], shown(row)));
+  else token.append(maskedTerm(mask, vocabulary.texts[row], shown(row), { tabIndex: -1 }));
   cell(vocabulary.ids[row]);
   const spelt = cell("");
   if (count > 1) {

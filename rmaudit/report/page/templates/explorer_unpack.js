@@ -1,10 +1,8 @@
 // Unpacks what rmaudit/report/page/token_explorer.py packed: texts, scores, ranks, and what a word is.
 
 async function bytes(id) {
-  const text = atob(document.getElementById(`explorer-${id}`).textContent);
-  const raw = Uint8Array.from(text, (character) => character.charCodeAt(0));
-  const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  const island = document.getElementById(`explorer-${id}`);
+  return new Uint8Array(await inflated(island.textContent).arrayBuffer());
 }
 
 async function numbers(id, Type) {

@@ -1,4 +1,29 @@
 "use strict";
+// What the explorer and the simulator use too. Texts are hostile strings: they reach the page by
+// textContent only.
+
+function element(tag, properties, text = "") {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.textContent = text;
+  return made;
+}
+
+// A masked term, as page/__init__.py makes it.
+function maskedTerm(mask, text, open, properties = {}) {
+  const button = element("button", { type: "button", className: "term", ...properties });
+  const cover = element("span", { className: "cover" }, mask);
+  cover.append(element("span", { className: "unseen" }, " masked term"));
+  button.append(cover, element("bdi", { className: "real" }, open ? text : ""));
+  button.setAttribute("aria-expanded", open);
+  button.dataset.term = text;
+  return button;
+}
+
+function inflated(base64) {
+  const raw = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  return new Response(new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate")));
+}
+
 // Masked terms, one by one and all at once. On paper they stay masked.
 
 (() => {
@@ -35,9 +60,7 @@
 
   // Tables of what pictures show travel compressed.
   async function unpack(place) {
-    const raw = Uint8Array.from(atob(place.dataset.packed), (character) => character.charCodeAt(0));
-    const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
-    place.innerHTML = await new Response(stream).text();
+    place.innerHTML = await inflated(place.dataset.packed).text();
     place.removeAttribute("data-packed");
     if (page.hasAttribute("data-show-terms")) for (const button of place.querySelectorAll("button.term")) set(button, true);
   }

@@ -3,11 +3,6 @@
 (() => {
   "use strict";
   const WIDE = 320, HIGH = 120, EDGE = 10;
-  const element = (tag, properties, text = "") => {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.textContent = text;
-    return made;
-  };
   const percent = (share) => share >= 0.0995 ? `${(100 * share).toFixed(0)} %` : share >= 1e-4 ? `${(100 * share).toPrecision(share >= 0.01 ? 2 : 1)} %` : "<0.01 %";
 
   function begin(root) {
@@ -16,17 +11,9 @@
     const much = part("much"), how = () => root.querySelector("[type=radio]:checked").value;
     const stages = () => prompts[part("prompt").value][how()];
 
-    // As html_page.py makes it, for page.js to turn.
     function named([text, mask]) {
       if (mask === null) return element("bdi", {}, text);
-      const open = document.documentElement.hasAttribute("data-show-terms");
-      const button = element("button", { type: "button", className: "term" });
-      const cover = element("span", { className: "cover" }, mask);
-      cover.append(element("span", { className: "unseen" }, " masked term"));
-      button.append(cover, element("bdi", { className: "real" }, open ? text : ""));
-      button.setAttribute("aria-expanded", open);
-      button.dataset.term = text;
-      return button;
+      return maskedTerm(mask, text, document.documentElement.hasAttribute("data-show-terms"));
     }
 
     function word([which, before, after], most) {
