@@ -19,7 +19,8 @@ from rmaudit.report.number_format import (
     interval,
     value,
 )
-from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
+from rmaudit.report.safe_text import line
+from rmaudit.verdicts.estimates_and_bounds import Effect, Estimate, Result, Verdict
 from rmaudit.verdicts.findings import AnyFinding, Finding, slipped
 from rmaudit.verdicts.verdict_wording import OUTDATED, excuse
 
@@ -72,6 +73,21 @@ def measured_in_words(finding: Finding) -> str:
     if finding.blocks and (worse := finding.judgement.regressed):
         return f"{said}; {worse}"
     return f"{said}: it {OUTDATED}" if finding.result is Result.PASS else said
+
+
+def read_out(
+    finding: Finding, estimate: Estimate, published: Iterable[float], nulls: Iterable[float]
+) -> str:
+    """Describe a strip to who does not see it: `skew, best: 0.50 (0.40 to 0.60), pass, ...`.
+
+    `published` models and `nulls` that must not pass are counted, with their ends.
+    """
+    numbers = f"{value(finding)} ({fixed(estimate.low)} to {fixed(estimate.high)})"
+    said = f"{finding.audit}, {finding.prompt}: {numbers}, {finding.result}, bound {finding.bound}"
+    for kind, values in (("published models", published), ("null controls", nulls)):
+        if every := sorted(values):
+            said += f", {len(every)} {kind} {fixed(every[0])} to {fixed(every[-1])}"
+    return line(said)
 
 
 def _value_and_interval(finding: Finding) -> str:

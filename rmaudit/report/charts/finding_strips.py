@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rmaudit.report.finding_words import read_out
 from rmaudit.report.number_format import bound_end, fixed, interval, value
 from rmaudit.report.safe_text import line
 from rmaudit.svg import round_step, short
@@ -93,7 +94,8 @@ def lane(finding: Finding, scale: Scale, *, with_others: bool = True) -> str:
     marks = "".join(
         (*_passing_range(finding, scale), *others, *_finding_marks(finding, estimate, scale))
     )
-    words = html.escape(in_words(finding, estimate))
+    numbers = (_published(finding).values(), _null_controls(finding).values())
+    words = html.escape(read_out(finding, estimate, *numbers))
     return (
         f'<svg class="lane" width="100%" height="{HEIGHT}" role="img" aria-label="{words}">'
         f"{marks}</svg>"
@@ -155,17 +157,3 @@ def _null_controls(finding: Finding) -> dict[str, float]:
         for name, control in finding.controls.items()
         if control.stops and control.value is not None
     }
-
-
-def in_words(finding: Finding, estimate: Estimate) -> str:
-    """Describe a finding, such as `skew, best: 0.50 (0.40 to 0.60), pass, bound above 0, ...`."""
-    numbers = f"{value(finding)} ({fixed(estimate.low)} to {fixed(estimate.high)})"
-    parts = [
-        f"{finding.audit}, {finding.prompt}: {numbers}, {finding.result}, bound {finding.bound}"
-    ]
-    if published := sorted(_published(finding).values()):
-        ends = f"{fixed(published[0])} to {fixed(published[-1])}"
-        parts.append(f"{len(published)} published models {ends}")
-    if nulls := sorted(_null_controls(finding).values()):
-        parts.append(f"{len(nulls)} null controls {fixed(nulls[0])} to {fixed(nulls[-1])}")
-    return line(", ".join(parts))
