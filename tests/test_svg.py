@@ -55,15 +55,17 @@ def test_ticks_are_round(ends: tuple[float, float], texts: list[str]) -> None:
         assert axis.at(said) == pytest.approx(place, abs=0.01)
 
 
-def test_texts_of_ticks_do_not_touch() -> None:
-    """Where there is no room for all, some are left out, and their ticks stay."""
-    axis, _ = svg.axis_below(svg.Axis(0, 9_000_000, 0, 120), 0, "", 9)
+@pytest.mark.parametrize("first", [0, -5_000_000])
+def test_texts_of_ticks_do_not_touch(first: int) -> None:
+    """Where there is no room for all, some are left out, 0 never, and their ticks stay."""
+    axis, _ = svg.axis_below(svg.Axis(first, first + 9_000_000, 0, 180), 0, "", 9)
 
     marks = ET.fromstring(axis)  # noqa: S314  (our own)
     rooms = [
         (float(each.attrib["x"]), svg.width_of(str(each.text)) / 2) for each in marks.iter("text")
     ]
     assert len(rooms) >= 2
+    assert "0" in [each.text for each in marks.iter("text")]
     assert all(x + half <= other - room for (x, half), (other, room) in pairwise(rooms))
     assert len(list(marks.iter("line"))) == 11  # of ten values and the axis
 
