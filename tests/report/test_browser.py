@@ -15,7 +15,7 @@ from rmaudit.report import writers
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from tests.findings import but, waived
 from tests.report.conftest import as_json, happenings, hostile_results, of, typed, unfold
-from tests.report.page.test_html_page import simulated, stage
+from tests.report.page.test_training_simulator import simulated, stage
 from tests.report.test_hostile import TEXTS, poisoned
 
 pytestmark = pytest.mark.slow
