@@ -46,8 +46,8 @@ def of_findings(findings: Sequence[AnyFinding]) -> list[Picture]:
     return [picture(chart) for chart in charts_of(findings)]
 
 
-def picture(chart: Chart) -> Picture:
-    """Return the picture of a chart."""
+def picture(chart: Chart, drawn: str = "") -> Picture:
+    """Return the picture of a chart; `drawn` is its markup if that is no panel of a known form."""
     kinds = list(chart.columns.values())
     columns = dict[str, str]()
     for name, kind in chart.columns.items():
@@ -56,7 +56,7 @@ def picture(chart: Chart) -> Picture:
     return Picture(
         chart.title,
         chart.caption,
-        "".join(_drawn(panel, chart.title) for panel in chart.panels),
+        drawn or "".join(_drawn(panel, chart.title) for panel in chart.panels),
         columns,
         tuple(
             tuple(

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from rmaudit import svg
+from rmaudit.charts import Chart, numbers, texts
 from rmaudit.prompts import PROMPTS
+from rmaudit.report.charts import picture
 from rmaudit.report.charts.picture_and_labels import Picture, as_label
 from rmaudit.report.results_document import AuditedModel, SweepSummary
 
@@ -20,7 +22,6 @@ _SIDE, _WIDTH, _HEIGHT, _TICKS = 8, 308, 96, 14  # pixels: beside the plot, it, 
 _NAMES, _NARROW, _ROW = 110, 205, 34  # of several models: their names, the plot, each model
 _AXIS = "sd from the sweep's own mean"
 _UNIT = 0.1  # sd: heights are tokens in so much, whatever the histogram's bins were
-_COLUMNS = {"prompt": "text", "tokens": "number", "mean": "number", "sd": "number"}
 
 
 def prompts_to_draw(prompts: Iterable[str]) -> list[str]:
@@ -43,23 +44,24 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     domain = _range_in_sd(rows)
     kept = prompts_to_draw(sweep.prompt for sweep in rows)
     what = rows[0].scored
-    columns = _COLUMNS | {"skewness": "number", "least, sd": "number", "most, sd": "number"}
-    cells = [
+    cells = (
         (
-            *(as_label(sweep.prompt), f"{sweep.n:,}"),
+            *(sweep.prompt, f"{sweep.n:,}"),
             *(f"{sweep.mean:.4g}", f"{sweep.sd:.4g}", f"{sweep.skewness:+.2f}"),
             *(f"{end:+.2f}" for end in _ends_in_sd(sweep)),
         )
         for sweep in rows
-    ]
-    return Picture(
+    )
+    chart = Chart(
         f"Scores of {what}",
         f"How many tokens score how far from the mean of their sweep, in its sd; the violin is as "
         f"wide as there are tokens in {_UNIT} sd. Ticks beneath are the most extreme tokens.",
-        "".join(_violin(sweep, domain=domain, what=what) for sweep in rows if sweep.prompt in kept),
-        columns,
-        tuple(cells),
+        columns=texts("prompt")
+        | numbers("tokens", "mean", "sd", "skewness", "least, sd", "most, sd"),
+        rows=tuple(cells),
     )
+    drawn = (_violin(each, domain=domain, what=what) for each in rows if each.prompt in kept)
+    return picture(chart, "".join(drawn))
 
 
 def _heights(sweep: SweepSummary) -> list[float]:
@@ -152,22 +154,16 @@ def of_models(models: Sequence[AuditedModel]) -> Picture | None:
         return None
     every = [pair for own in prompts.values() for pair in own]
     domain = _range_in_sd([sweep for _, sweep in every])
-    cells = [
-        (as_label(name), as_label(sweep.prompt), f"{sweep.n:,}", f"{sweep.skewness:+.2f}")
-        for name, sweep in every
-    ]
-    columns = {"model": "text", "prompt": "text", "tokens": "number", "skewness": "number"}
-    return Picture(
+    cells = ((name, each.prompt, f"{each.n:,}", f"{each.skewness:+.2f}") for name, each in every)
+    chart = Chart(
         "Rewards of all tokens or words, model by model",
         "Each violin is one sweep, in sd from its own mean, drawn as wide as every other: its form "
         "can be compared, its height cannot.",
-        "".join(
-            _side_by_side(prompt, prompts[prompt], domain=domain)
-            for prompt in prompts_to_draw(prompts)
-        ),
-        columns,
-        tuple(cells),
+        columns=texts("model", "prompt") | numbers("tokens", "skewness"),
+        rows=tuple(cells),
     )
+    kept = prompts_to_draw(prompts)
+    return picture(chart, "".join(_side_by_side(p, prompts[p], domain=domain) for p in kept))
 
 
 def _side_by_side(
