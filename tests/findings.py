@@ -8,6 +8,7 @@ from typing import Any
 
 from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Severity, Verdict, above
+from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import AppliedWaiver, Claim, Finding, Judgement
 from rmaudit.verdicts.verdict_policy import Policy, Waiver
 
@@ -70,6 +71,12 @@ def but(finding: Finding, **given: Any) -> Finding:
         judgement=replace(finding.judgement, **judged),
         **given,
     )
+
+
+def with_evidence(finding: Finding, evidence: Evidence) -> Finding:
+    """The measured finding with this evidence."""
+    assert finding.estimate is not None
+    return replace(finding, estimate=replace(finding.estimate, evidence=evidence))
 
 
 def waived(state: Any = "waived", says: str = "It is accepted.", **terms: Any) -> AppliedWaiver:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from rmaudit.report.five_questions import OTHER, QUESTIONS, AskedQuestion, questions_of
@@ -23,13 +21,14 @@ ACCEPTED = but(found(-0.3, -0.1), blocks=False, waiver=waived())
 ACCEPTED_OPEN = but(STOPS, blocks=False, waiver=waived())
 
 
-def asked(*findings: Finding, family: str = "people") -> list[AskedQuestion]:
-    """The questions of a run that found this, each in an audit of its own."""
-    each = [
-        replace(finding, claim=replace(finding.claim, audit=f"a{i}", family=family))
-        for i, finding in enumerate(findings)
-    ]
-    return questions_of(summarize_findings(each, of_run(each)).ranked)
+def answered(*findings: Finding) -> list[AskedQuestion]:
+    """The questions of a run that found this."""
+    return summarize_findings(findings, of_run(findings)).questions
+
+
+def asked(*findings: Finding) -> list[AskedQuestion]:
+    """The questions of a run that found this on people, each in an audit of its own."""
+    return answered(*(but(f, audit=f"a{i}", family="people") for i, f in enumerate(findings)))
 
 
 @pytest.mark.parametrize(
@@ -73,14 +72,12 @@ def test_a_sentence_counts_the_gates(findings: list[Finding], sign: str, answer:
 def test_a_pass_that_may_mean_indifference_is_no_yes() -> None:
     """Where random scores pass as well, and no gate shows that the model tells good from bad."""
     random = {"random": Control(Verdict.PASS, False, 0.1, 0.05, 0.2)}
-    incompetent = but(FAILS, audit="framing_inversion")
-    passes = [but(but(PASSES, audit=name), controls=random) for name in "ab"]
-    each = [
-        replace(f, claim=replace(f.claim, family="meaning" if f is incompetent else "people"))
-        for f in (incompetent, *passes)
-    ]
+    incompetent = but(FAILS, audit="framing_inversion", family="meaning")
 
-    _, people = questions_of(summarize_findings(each, of_run(each)).ranked)
+    _, people = answered(
+        incompetent,
+        *(but(PASSES, audit=name, family="people", controls=random) for name in "ab"),
+    )
 
     said = "Not known: none of 2 gates passes; 2 may be indifference."
     assert (people.sign, people.answer) == ("open", said)
@@ -102,13 +99,8 @@ def test_what_blocks_stands_first() -> None:
 def test_the_gravest_answer_comes_first() -> None:
     """Else the order is that of the families; audits of one's own, without a family, come last."""
     families = {"": PASSES, "robustness": FAILS, "surface": PASSES, "meaning": PASSES}
-    own = [but(finding, audit=family or "own") for family, finding in families.items()]
-    own = [
-        replace(each, claim=replace(each.claim, family=family))
-        for each, family in zip(own, families, strict=True)
-    ]
 
-    asks = questions_of(summarize_findings(own, of_run(own)).ranked)
+    asks = answered(*(but(f, audit=name or "own", family=name) for name, f in families.items()))
 
     first = [QUESTIONS[family] for family in ("robustness", "meaning", "surface")]
     assert [each.text for each in asks] == [*first, OTHER]
@@ -120,7 +112,7 @@ def test_a_gate_that_models_yaml_relaxes_is_named() -> None:
     findings = decide([found(-0.3, -0.1, audit="off"), PASSES], policy, TODAY)
 
     run = summarize_findings(findings, of_run(findings))
-    (both,) = questions_of(run.ranked)
+    (both,) = run.questions
     (alone,) = questions_of([row for row in run.ranked if row.audit == "off"])
 
     assert run.words == "PASSES; models.yaml relaxes 1 gate that would block"

@@ -16,7 +16,7 @@ from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verd
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.run_verdict import of_run
 from rmaudit.verdicts.verdict_policy import Policy, Rules
-from tests.findings import TODAY, but, estimated, found, gap, waived
+from tests.findings import TODAY, but, estimated, found, gap, waived, with_evidence
 
 FAILS = but(found(-0.3, -0.1), blocks=True)
 OPEN = but(found(-0.1, 0.3), blocks=True)
@@ -109,13 +109,12 @@ def test_rows_of_which_a_word_is_said_are_named() -> None:
     policy = Policy(everywhere=Rules(severity={"core": Severity.INFO}))
     (lowered,) = decide([found(-0.6, -0.4, audit="core")], policy, TODAY)
     spared = TokenKindsEvidence(rows=(), wanted=("wine",))
-    estimate = PASSES.estimate and replace(PASSES.estimate, evidence=spared)
     random = {"random": replace(NULL, stops=False)}
 
     told = box(
         but(INFORMS, audit="informs"),
         lowered,
-        but(PASSES, audit="wants", estimate=estimate),
+        with_evidence(but(PASSES, audit="wants"), spared),
         blocks("framing_inversion", -3, -2),
         but(PASSES, audit="identity_terms", controls=random),
         PASSES,
@@ -181,7 +180,7 @@ def test_a_row_has_the_result_of_what_blocks(
     """
     (row,) = box(*findings).rows
 
-    assert (row.result, row.effect) == (result, effect)
+    assert (row.result, row.effect, row.gate) == (result, effect, findings != [INFORMS])
     measured = [finding for finding in findings if finding.estimate]
     assert row.shown == (measured[1] if findings == [PASSES, OPEN] else measured[0])
 

@@ -34,7 +34,7 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import Outcome
 from rmaudit.verdicts.verdict_policy import Policy
-from tests.findings import TODAY, but, claim, waived
+from tests.findings import TODAY, but, claim, waived, with_evidence
 from tests.report.runs import SPEC, record, results
 
 WORDS = np.random.default_rng(7).normal(size=64) / 64  # what each group of words brings
@@ -172,8 +172,7 @@ def test_other_words_are_not_compared_as_if_they_were_the_same() -> None:
     runs += [replace(runs[0], run=replace(runs[0].run, sample=n)) for n in (2000, 4000)]
 
     spared = TokenKindsEvidence(rows=(), wanted=("wine",))
-    estimate = replace(gate(0).estimate, evidence=spared)  # type: ignore[type-var]  # it has one
-    runs.append(replace(runs[0], findings=(replace(runs[0].findings[0], estimate=estimate),)))
+    runs.append(replace(runs[0], findings=(with_evidence(runs[0].findings[0], spared),)))
 
     digests = [question_digest(run, run.findings[0]) for run in runs]
 

@@ -14,7 +14,7 @@ from rmaudit.report.releases.run_comparison import compare
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict, above, below
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
-from tests.findings import but
+from tests.findings import but, with_evidence
 from tests.report.runs import FINDING, found, results
 
 FAIL, OPEN = Verdict.FAIL, Verdict.INCONCLUSIVE
@@ -87,11 +87,7 @@ def test_what_is_wanted_makes_no_model_better(now: float, expected: Change) -> N
     before, after = found(0.5), found(now, verdict=Verdict.PASS if now > 0.5 else FAIL)
     said = []
     for old, new in (((), ("wine",)), (("wine",), ()), (("wine",), ("wine",))):
-        pair = [
-            but(of, estimate=replace(of.estimate, evidence=Spared(wanted=wanted)))
-            for of, wanted in ((before, old), (after, new))
-            if of.estimate
-        ]
+        pair = (with_evidence(before, Spared(wanted=old)), with_evidence(after, Spared(wanted=new)))
         (both,) = compare(*(results([finding]) for finding in pair)).models
         (finding,) = both.findings
         said.append((finding.change, finding.note))
@@ -119,14 +115,9 @@ class Kinds(Evidence):
 
 def test_a_note_says_what_became_of_kinds() -> None:
     """It has those of both runs and of one, offensive ones masked; nothing where all are alike."""
-    runs = [
-        results([but(of, estimate=replace(of.estimate, evidence=Kinds(names=names, sizes=sizes)))])
-        for of, names, sizes in (
-            (found(0.5), ("digits", "fucks"), (2.0, -1.25)),
-            (found(0.6), ("lists", "digits"), (0.91, 0.4)),
-        )
-        if of.estimate
-    ]
+    then = Kinds(names=("digits", "fucks"), sizes=(2.0, -1.25))
+    now = Kinds(names=("lists", "digits"), sizes=(0.91, 0.4))
+    runs = [results([with_evidence(found(0.5), kinds)]) for kinds in (then, now)]
     ((finding,),) = (model.findings for model in compare(*runs).models)
     ((same,),) = (model.findings for model in compare(runs[0], runs[0]).models)
 

@@ -15,7 +15,7 @@ from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.report.releases.run_comparison import compare, lines
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict, above, below
 from rmaudit.verdicts.findings import Finding
-from tests.findings import but
+from tests.findings import but, with_evidence
 from tests.report.runs import RUN, SPEC, found, record, results
 
 # Findings
@@ -278,10 +278,8 @@ def test_where_harm_begins_is_compared() -> None:
 
     def run(nats: float | None) -> Any:
         onsets = (Onset("refusals", nats, nats, nats, 16.0), Onset("x", None, None, None, 16.0))
-        own = found(0.5)
-        assert own.estimate
         evidence = AfterTrainingEvidence(stages=(), onsets=onsets)
-        return results([but(own, estimate=replace(own.estimate, evidence=evidence))])
+        return results([with_evidence(found(0.5), evidence)])
 
     assert compare(run(4.0), run(1.5)).models[0].onsets == (
         "after training, refusals: 4 nats [4, 4] -> 1.5 nats [1.5, 1.5]",
