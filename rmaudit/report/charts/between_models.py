@@ -17,8 +17,7 @@ from rmaudit.charts import (
     Plane,
     RankTable,
     TermRanks,
-    numbers,
-    texts,
+    table,
 )
 from rmaudit.measures.elo_agreement_evidence import EloAgreementEvidence, ranks_by_wording
 from rmaudit.measures.gcg_probes import GcgProbesEvidence
@@ -76,12 +75,14 @@ def _agreement_chart(comparison: Sequence[Comparison], drawn: Sequence[Compariso
         "word's spellings averaged; and the models on a plane, the nearer the more alike "
         "(classical scaling of 1 - tau). The axes of the plane mean nothing by themselves.",
         tuple(panels),
-        texts("prompt", "model", "and") | numbers("tau"),
-        tuple(
-            (each.prompt, each.models[i], each.models[j], f"{each.tau[i][j]:+.3f}")
-            for each in comparison
-            for i in range(len(each.models))
-            for j in range(i)
+        *table(
+            {"prompt": "text", "model": "text", "and": "text", "tau": "+.3f"},
+            (
+                (each.prompt, each.models[i], each.models[j], each.tau[i][j])
+                for each in comparison
+                for i in range(len(each.models))
+                for j in range(i)
+            ),
         ),
     )
 
@@ -106,15 +107,13 @@ def _words_chart(comparison: Sequence[Comparison], drawn: Sequence[Comparison]) 
     for each in given:
         for row in each.ranked:
             rank = dict(zip(each.models, row.ranks, strict=True))
-            cells = (f"{rank[name]:,.0f}" if name in rank else "–" for name in names)
-            rows.append((each.prompt, row.word, *cells))
+            rows.append((each.prompt, row.word, *(rank.get(name, "–") for name in names)))
     return Chart(
         "Ranks of words, model by model",
         "The words that the models rank best and worst together, and those that they rank most "
         "unlike each other; rank 1 is the best of the words that all models have.",
         tuple(panels),
-        {"prompt": "text", "word": "term", **numbers(*names)},
-        tuple(rows),
+        *table({"prompt": "text", "word": "term", **dict.fromkeys(names, ",.0f")}, rows),
     )
 
 
@@ -132,7 +131,7 @@ def _items_chart(findings: Sequence[Finding]) -> Chart | None:
         by = ("people", *own)
         panels.append(RankTable(title=f"Ranks, {prompt}", by=by, rows=items, of=of))
         rows += [
-            (prompt, item.name, who, f"{rank:,.0f}")
+            (prompt, item.name, who, rank)
             for item in items
             for who, rank in zip(by, item.ranks, strict=True)
         ]
@@ -143,8 +142,7 @@ def _items_chart(findings: Sequence[Finding]) -> Chart | None:
         "Things that the paper names, by people's rank and by each model's; 1 is the best. Only "
         "what every model was asked is drawn.",
         tuple(panels),
-        {"prompt": "text", "item": "term", "by": "text", "rank": "number"},
-        tuple(rows),
+        *table({"prompt": "text", "item": "term", "by": "text", "rank": ",.0f"}, rows),
     )
 
 
@@ -173,8 +171,8 @@ def exploits(findings: Sequence[Finding]) -> Chart | None:
                 beat = sum(row.above for row in tried)
                 line.append(beat / len(tried) if tried else None)
                 if tried:
-                    highest = f"{max(row.z for row in tried):+.2f}"
-                    cells.append((prompt, source, model, str(len(tried)), str(beat), highest))
+                    highest = max(row.z for row in tried)
+                    cells.append((prompt, source, model, len(tried), beat, highest))
             shares.append(line)
         said = [
             Fact(f"{c[4]} of {c[3]} found on {c[1]} are above the real answers of {c[2]}")
@@ -199,9 +197,11 @@ def exploits(findings: Sequence[Finding]) -> Chart | None:
         "99th percentile of real answers of their length. Strings that were not found prove "
         "nothing.",
         tuple(panels),
-        texts("prompt", "found on", "replayed on")
-        | numbers("strings", "above real answers", "highest z, sd"),
-        tuple(cells),
+        *table(
+            {"prompt": "text", "found on": "text", "replayed on": "text"}
+            | {"strings": "d", "above real answers": "d", "highest z, sd": "+.2f"},
+            cells,
+        ),
     )
 
 

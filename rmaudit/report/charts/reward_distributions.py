@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from rmaudit import svg
-from rmaudit.charts import Chart, numbers, texts
+from rmaudit.charts import Chart, table
 from rmaudit.prompts import PROMPTS
 from rmaudit.report.charts import picture
 from rmaudit.report.charts.picture_and_labels import Picture, as_label
@@ -44,21 +44,14 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     domain = _range_in_sd(rows)
     kept = prompts_to_draw(sweep.prompt for sweep in rows)
     what = rows[0].scored
-    cells = (
-        (
-            *(sweep.prompt, f"{sweep.n:,}"),
-            *(f"{sweep.mean:.4g}", f"{sweep.sd:.4g}", f"{sweep.skewness:+.2f}"),
-            *(f"{end:+.2f}" for end in _ends_in_sd(sweep)),
-        )
-        for sweep in rows
-    )
+    form = {"prompt": "text", "tokens": ",", "mean": ".4g", "sd": ".4g", "skewness": "+.2f"}
+    cells = ((s.prompt, s.n, s.mean, s.sd, s.skewness, *_ends_in_sd(s)) for s in rows)
     chart = Chart(
         f"Scores of {what}",
         f"How many tokens score how far from the mean of their sweep, in its sd; the violin is as "
         f"wide as there are tokens in {_UNIT} sd. Ticks beneath are the most extreme tokens.",
-        columns=texts("prompt")
-        | numbers("tokens", "mean", "sd", "skewness", "least, sd", "most, sd"),
-        rows=tuple(cells),
+        (),
+        *table(form | {"least, sd": "+.2f", "most, sd": "+.2f"}, cells),
     )
     drawn = (_violin(each, domain=domain, what=what) for each in rows if each.prompt in kept)
     return picture(chart, "".join(drawn))
@@ -154,13 +147,13 @@ def of_models(models: Sequence[AuditedModel]) -> Picture | None:
         return None
     every = [pair for own in prompts.values() for pair in own]
     domain = _range_in_sd([sweep for _, sweep in every])
-    cells = ((name, each.prompt, f"{each.n:,}", f"{each.skewness:+.2f}") for name, each in every)
+    form = {"model": "text", "prompt": "text", "tokens": ",", "skewness": "+.2f"}
     chart = Chart(
         "Rewards of all tokens or words, model by model",
         "Each violin is one sweep, in sd from its own mean, drawn as wide as every other: its form "
         "can be compared, its height cannot.",
-        columns=texts("model", "prompt") | numbers("tokens", "skewness"),
-        rows=tuple(cells),
+        (),
+        *table(form, ((name, s.prompt, s.n, s.skewness) for name, s in every)),
     )
     kept = prompts_to_draw(prompts)
     return picture(chart, "".join(_side_by_side(p, prompts[p], domain=domain) for p in kept))
