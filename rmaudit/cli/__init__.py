@@ -40,7 +40,7 @@ _PANELS: Mapping[str, list[tuple[Any, str]]] = {
             results_commands.bless,
             "bless reports/2026-11-21T10-50-00Z --of our-rm --by 'Ana Example'",
         ),
-        (results_commands.history, "history reports --out history.html"),
+        (results_commands.history, "history reports --family our-rm"),
     ],
     "Score and search": [
         (best_worst_tokens.tokens, "tokens R-Smol-135M --prompt greatest --top 10"),

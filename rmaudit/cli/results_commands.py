@@ -134,34 +134,27 @@ def compare(  # noqa: PLR0913  (its options)
 
 def history(
     folder: Annotated[Path, typer.Argument(help="the folder of a model's reports")] = _REPORTS,
-    out: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="the page (default: FOLDER/history.html)")
-    ] = None,
     family: Annotated[
         str, typer.Option(help="take all runs for releases of one family of this name")
     ] = "",
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show every gate over the runs of a folder, by family of models, on one page.
+    """Follow every gate over the runs of a folder, by family of models.
 
-    Printed is the first regression of each family. Exit code 0; 3 if no run can be read; 4 if a run
-    of several models cannot be a release of --family.
+    Printed is the first regression of each family; with --json, every gate in every run. Exit code
+    0; 3 if no run can be read; 4 if a run of several models cannot be a release of --family.
     """
     from rmaudit.report.releases import history as over
-    from rmaudit.report.results_document import write_text
 
     try:
         runs, left = over.read_all(folder)
     except SpecError as error:
         fail(error, ERROR)
     families = over.group_families(runs, family)
-    page = out or folder / "history.html"
-    with ending_if_unwritable(page):
-        write_text(page, over.render(families, left))
     if as_json:
         found = [over.as_json(each) for each in families]
-        echo_json({"families": found, "passed over": left, "page": str(page)})
+        echo_json({"families": found, "passed over": left})
         return
     for why in left:
         say(f"passed over: {why}", err=True)
@@ -172,7 +165,6 @@ def history(
         say(f"  {each.regression}")
     if len(families) > 1:
         say(over.APART)
-    say(page)
 
 
 def bless(  # noqa: PLR0913, PLR0917  (its options)

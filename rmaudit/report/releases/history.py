@@ -1,7 +1,4 @@
-"""Follow each gate over the runs of a folder, by time, and find where it first got worse.
-
-`render` shows them as a page with a table for each family of models, without scripts.
-"""
+"""Follow each gate over the runs of a folder, by time, and find where it first got worse."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import number_format, results_reader
-from rmaudit.report.audit_rows import MARKS, sign_of
-from rmaudit.report.page import part, template
 from rmaudit.report.releases.blessed_release import lineage
 from rmaudit.report.releases.finding_comparison import Changed, compare_findings
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
@@ -64,14 +59,6 @@ class Point:
     def regressed(self) -> bool:
         """Return whether the value is clearly worse than before, or only the result is."""
         return self.change is not None and self.change.change.regressed
-
-    @property
-    def shown(self) -> str:
-        """Return the result's mark and the value, for a cell of the table; "" without a finding."""
-        if self.finding is None:
-            return ""
-        mark = MARKS[sign_of(self.finding)]
-        return f"{mark} {number_format.value(self.finding)}".strip()
 
     @property
     def moved(self) -> str:
@@ -184,12 +171,6 @@ def group_families(runs: Sequence[tuple[Results, Path]], joined: str = "") -> li
             name = joined or (model.name if family in apart and not model.of else family)
             grouped.setdefault(name, []).append((model, results, folder))
     return [_release_family(name, members, joined) for name, members in grouped.items()]
-
-
-def render(families: Sequence[ReleaseFamily], left: Sequence[str]) -> str:
-    """Return the history as an HTML page; `left` says which runs were passed over, and why."""
-    style = template("report.css")
-    return str(part("history.html.jinja", families=families, left=left, apart=APART, style=style))
 
 
 def as_json(family: ReleaseFamily) -> dict[str, Any]:
