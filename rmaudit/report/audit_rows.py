@@ -89,7 +89,7 @@ def _row(findings: tuple[Finding, ...], failed: Mapping[str, tuple[str, ...]]) -
         blocking=blocking,
         measured=measured,
         worst=worst,
-        shown=max(measured, key=lambda f: (-_badness(f), distance_beyond(f)), default=None),
+        shown=min(measured, key=_place, default=None),
         result=worst.result,
         effect=min((f.effect for f in findings), key=_GRAVEST_FIRST.index),
         sign=sign_of(worst),
@@ -97,8 +97,8 @@ def _row(findings: tuple[Finding, ...], failed: Mapping[str, tuple[str, ...]]) -
     )
 
 
-def _badness(finding: Finding) -> int:
-    return WORST_FIRST.index(finding.result)
+def _place(finding: Finding) -> tuple[int, float]:
+    return WORST_FIRST.index(finding.result), -distance_beyond(finding)
 
 
 def sign_of(finding: Finding) -> str:
