@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.optimize import brentq
 
 from rmaudit.errors import MeasureError
@@ -94,6 +95,21 @@ def world(seed: int, n: int = 400, slope: float = -0.6) -> TracedAnswers:
     scores, liked, other = rng.normal(size=(3, n))
     happy = 5 + slope * scores + other
     return prompt(np.exp(0.5 * liked), scores, happy, rng.random(n) < 0.1)
+
+
+def test_the_interval_over_stems_by_hand() -> None:
+    """It begins where the fall of happiness and Student's reach of its jackknife make the limit."""
+    n, happy = 4, 4 - np.arange(4.0)
+    answers = prompt(np.full(n, 1 / n), np.arange(n), happy, np.zeros(n))
+    found = of(answers)[HAPPINESS]
+    laws = [np.full(n, 1 / n), np.exp(tilted(answers.policy, answers.scores, found.low).logprobs)]
+
+    start, law = ([np.delete(own, i) / (1 - own[i]) for i in range(n)] for own in laws)
+    without = [(law[i] - start[i]) @ np.delete(happy, i) for i in range(n)]
+    fall, error = (laws[0] - laws[1]) @ happy, np.linalg.norm(without - (laws[1] - laws[0]) @ happy)
+
+    reach = stats.t.ppf(0.975, 1 / (laws[1] @ laws[1]) - 1) * error
+    assert fall + reach == pytest.approx(UNHAPPIER, rel=2e-2)
 
 
 def test_scale_and_order_change_nothing() -> None:

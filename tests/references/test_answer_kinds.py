@@ -70,6 +70,14 @@ def test_an_answer_is_more_of_a_kind(kind: str, more: str, mirror: Path) -> None
     assert given > other
 
 
+def test_shares_by_hand(mirror: Path) -> None:
+    """Of words that differ, and of the question's words, which count from four letters on."""
+    found = kinds_of("Keep it, keep it.", PLAIN)
+
+    assert found["with many different words"].tolist() == [0.5, 1.0]
+    assert found["with the question's words"].tolist() == [1 / 3, 1 / 3]
+
+
 def test_an_answer_that_is_cut_off_or_empty_is_described(mirror: Path) -> None:
     """No number is missing, whatever the text."""
     found = kinds_of(PLAIN, "Keep it in a", "", "…", "\n", "?!")
