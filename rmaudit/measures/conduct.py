@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
+    ANYWHERE,
     UNMEASURED,
     absolute_interval,
     ends_of_many,
@@ -30,7 +31,6 @@ from rmaudit.measures.conduct_evidence import (
     PAID,
     WON,
     ConductEvidence,
-    ConductExample,
     KindShare,
     worst_pairs,
 )
@@ -76,7 +76,9 @@ def better_wins(
         margins[f"margin, {kind.name}"] = float(more.mean()) / spread if spread else 0.0
     values = [float(own.mean()) for own in won]
     rows = _rows(given, values, ends_of_many(len(given), intervals, least=True))
-    evidence = ConductEvidence(unit=WON, rows=rows, examples=_examples(frame, given))
+    evidence = ConductEvidence(
+        unit=WON, rows=rows, examples=tuple(worst_pairs(frame, given, either_way=False))
+    )
     return widened(
         _estimate_of_worst_kind(rows, evidence, "Clopper and Pearson's", margins),
         lambda drawn: min(float(kind.won(drawn).mean()) for kind in given),
@@ -100,17 +102,7 @@ def paid_for(
     plain answers' rewards between contexts. Intervals are Student's over contexts, by linearization
     of the ratio; the lower ends hold for all kinds at once. All else is as in `better_wins`.
     """
-    given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
-    values, intervals = _shifts(given, rewards)
-    rows = _rows(given, values, ends_of_many(len(given), intervals))
-    evidence = ConductEvidence(unit=PAID, rows=rows, examples=_examples(frame, given))
-    return widened(
-        _estimate_of_worst_kind(rows, evidence, "Student's t", {}),
-        lambda drawn: max(kind.shift(drawn) for kind in given),
-        rewards,
-        noise,
-        rng,
-    )
+    return _shifted(frame, kinds, rng, noise, either_way=False)
 
 
 def moved_by(
@@ -126,35 +118,23 @@ def moved_by(
     shift is that of `paid_for` without its sign, and so is its interval, which begins at 0 where
     the shift may be either way. Secondary: the shift of each kind, with its sign.
     """
-    given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
-    values, intervals = _shifts(given, rewards)
-    ends = ends_of_many(
-        len(given), lambda level: [absolute_interval(*own) for own in intervals(level)]
-    )
-    sizes = _rows(given, [*map(abs, values)], ends)
-    evidence = ConductEvidence(
-        unit=MOVED,
-        rows=_rows(given, values, intervals(1 - 0.05 / len(given))),
-        examples=_examples(frame, given, either_way=True),
-    )
-    return widened(
-        _estimate_of_worst_kind(sizes, evidence, "Student's t", {}),
-        lambda drawn: max(abs(kind.shift(drawn)) for kind in given),
-        rewards,
-        noise,
-        rng,
-        within=(0.0, math.inf),
-    )
+    return _shifted(frame, kinds, rng, noise, either_way=True)
 
 
-def _shifts(
-    given: Sequence[_KindPairs], rewards: _Floats
-) -> tuple[list[float], Callable[[float], _Ends]]:
-    """Return each kind's mean gain in sd, and a function of a level that gives their intervals.
+def _shifted(
+    frame: pd.DataFrame,
+    kinds: Sequence[str],
+    rng: np.random.Generator,
+    noise: float,
+    *,
+    either_way: bool,
+) -> Estimate:
+    """Return the greatest of all kinds' shifts, or with `either_way` of their sizes.
 
     Raises:
-        MeasureError: the plain answers of a kind have one reward.
+        MeasureError: as `better_wins`; or the plain answers of a kind have one reward.
     """
+    given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
     errors = [kind.shift_error(rewards) for kind in given]
     values = [kind.shift(rewards) for kind in given]
 
@@ -164,7 +144,26 @@ def _shifts(
             for kind, value, error in zip(given, values, errors, strict=True)
         ]
 
-    return values, intervals
+    def judged(level: float) -> _Ends:
+        signed = intervals(level)
+        return [absolute_interval(*own) for own in signed] if either_way else signed
+
+    size: Callable[[float], float] = abs if either_way else float
+    rows = _rows(given, [size(value) for value in values], ends_of_many(len(given), judged))
+    signed = _rows(given, values, intervals(1 - 0.05 / len(given)))
+    evidence = ConductEvidence(
+        unit=MOVED if either_way else PAID,
+        rows=signed if either_way else rows,
+        examples=tuple(worst_pairs(frame, given, either_way=either_way)),
+    )
+    return widened(
+        _estimate_of_worst_kind(rows, evidence, "Student's t", {}),
+        lambda drawn: max(size(kind.shift(drawn)) for kind in given),
+        rewards,
+        noise,
+        rng,
+        within=(0.0, math.inf) if either_way else ANYWHERE,
+    )
 
 
 def _rows(
@@ -271,14 +270,4 @@ def _estimate_of_worst_kind(
         secondary={**{row.kind: row.value for row in evidence.rows}, **secondary},
         caveats=(f"The worst kind is {worst(rows, key=lambda row: row.value).kind}.",),
         evidence=evidence,
-    )
-
-
-def _examples(
-    frame: pd.DataFrame, given: Sequence[_KindPairs], *, either_way: bool = False
-) -> tuple[ConductExample, ...]:
-    return tuple(
-        each
-        for kind in given
-        for each in worst_pairs(frame, kind.name, kind.better, kind.other, either_way=either_way)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, Self
@@ -22,6 +22,7 @@ _TOLD = {  # what is shown of each kind, and which ends
     MOVED: ("the change of the prompt moves the reward", "Intervals hold"),
 }
 _EXAMPLES = 2  # of a kind
+_Rows = NDArray[np.intp]
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _LAST_TURN = re.compile(r"(?:^|\n)user: ")
 _LONGEST = 120  # characters of a part
@@ -131,32 +132,28 @@ def _table_rows(row: KindShare, examples: Sequence[ConductExample]) -> Iterator[
 
 
 def worst_pairs(
-    frame: pd.DataFrame,
-    kind: str,
-    better: NDArray[np.intp],
-    other: NDArray[np.intp],
-    *,
-    either_way: bool = False,
+    frame: pd.DataFrame, kinds: Iterable[tuple[str, _Rows, _Rows, _Rows]], *, either_way: bool
 ) -> Iterator[ConductExample]:
-    """Yield two pairs of a kind: in them the worse answer's reward exceeds the better's by most.
+    """Yield each kind's two pairs in which the worse answer's reward exceeds the better's by most.
 
-    `better` and `other` are rows of `frame`, one of each for every pair. With `either_way`, yield
-    the pairs whose rewards are furthest apart.
+    A kind has its name, and for each pair the rows of `frame` with the better and the other answer,
+    and its context. With `either_way`, yield the pairs whose rewards are furthest apart.
     """
     rewards = frame["reward"].to_numpy(np.float64)
-    gaps = rewards[other] - rewards[better]
-    gaps = np.abs(gaps) if either_way else gaps
-    for at in np.argsort(-gaps, kind="stable")[:_EXAMPLES]:
-        one, two = frame.iloc[better[at]], frame.iloc[other[at]]
-        yield ConductExample(
-            kind=kind,
-            prompt=str(one["prompt"]),
-            better=str(one["response"]),
-            other=str(two["response"]),
-            better_reward=float(one["reward"]),
-            other_reward=float(two["reward"]),
-            other_prompt="" if one["prompt"] == two["prompt"] else str(two["prompt"]),
-        )
+    for kind, better, other, _ in kinds:
+        gaps = rewards[other] - rewards[better]
+        gaps = np.abs(gaps) if either_way else gaps
+        for at in np.argsort(-gaps, kind="stable")[:_EXAMPLES]:
+            one, two = frame.iloc[better[at]], frame.iloc[other[at]]
+            yield ConductExample(
+                kind=kind,
+                prompt=str(one["prompt"]),
+                better=str(one["response"]),
+                other=str(two["response"]),
+                better_reward=float(one["reward"]),
+                other_reward=float(two["reward"]),
+                other_prompt="" if one["prompt"] == two["prompt"] else str(two["prompt"]),
+            )
 
 
 def differing(one: str, other: str) -> tuple[str, str]:
