@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.head_states import head_states
+from rmaudit.models.head_states import states_of_each
 from rmaudit.prompts import Prompt
 
 Floats = NDArray[np.float32]
@@ -38,7 +38,8 @@ class States:
         places = self._known(prompt)
         new = [row for row in dict.fromkeys(rows) if row not in places]
         if new:
-            parts = [self._states[prompt.text], head_states(self.model, prompt.asked, new)]
+            asked = [prompt.asked] * len(new)
+            parts = [self._states[prompt.text], states_of_each(self.model, asked, new)]
             self._states[prompt.text] = np.concatenate([part for part in parts if len(part)])
             places.update({row: len(places) + i for i, row in enumerate(new)})
             self._write(prompt)

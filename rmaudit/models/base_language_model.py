@@ -9,9 +9,8 @@ and all, so that reward and log-probability are of one token in one place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -27,7 +26,7 @@ from rmaudit.checkpoints import (
     file_hashes,
 )
 from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
-from rmaudit.config.model_registry import Dtype, ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.model_spec import pinned
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
@@ -79,31 +78,23 @@ class Base:
             ModelError: the tokenizers differ by more than added tokens, or the weights cannot be
                 loaded or run, or are no language model's.
         """
-        with self.opened(vocabulary) as likelihood:
-            every, shared = likelihood.following(prefix), likelihood.shared
-        return np.array(
-            [every[i] if shared[i] and i < len(every) else np.nan for i in vocabulary.ids],
-            dtype=np.float32,
-        )
-
-    @contextmanager
-    def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
-        """Load the weights as a `Likelihood` for a `with` block, and free them at its end.
-
-        Raises:
-            ModelError: as `logprobs`.
-        """
         from rmaudit.models import loaded_weights
         from rmaudit.scoring import memory_sized_batches
 
         try:
-            yield self.loaded(vocabulary)
+            likelihood = self.loaded(vocabulary)
+            every, shared = likelihood.following(prefix), likelihood.shared
+            del likelihood  # whose memory is released
         except (RuntimeError, MemoryError) as error:
             if not memory_sized_batches.is_out_of_memory(error):
                 raise
             raise loaded_weights.too_big(self._load_request) from error
         finally:
             memory_sized_batches.release()
+        return np.array(
+            [every[i] if shared[i] and i < len(every) else np.nan for i in vocabulary.ids],
+            dtype=np.float32,
+        )
 
     def loaded(self, vocabulary: Vocabulary) -> Likelihood:
         """Load the weights into a `Likelihood`; raise if non-added tokens are not `vocabulary`'s.
@@ -151,27 +142,6 @@ class Base:
         return {"base": self.folder.name, "device": self.device, **versions_and_machine()}
 
 
-@dataclass(frozen=True, slots=True)
-class WantedModel:
-    """A language model to look for: where it is, and how error messages describe it.
-
-    Attributes:
-        name: for errors, such as "the base of N-Lla-8B".
-        source: a folder, a hub id or `embedded`.
-        revision: the commit of a hub id.
-        role: what it is, after "the model", such as "that it was trained from".
-        correct: where it is named.
-        key: the key by which it is named.
-    """
-
-    name: str
-    source: str
-    revision: str | None
-    role: str
-    correct: str
-    key: str
-
-
 def base_of(
     spec: ModelSpec, key: Literal["base", "policy"] = "base", *, cache: Path, device: str = "auto"
 ) -> Base:
@@ -192,29 +162,40 @@ def base_of(
         )
         raise NoBase(message)
     where = f"`{key}` in models.yaml" + (" or --rm-policy" if key == "policy" else "")
-    name = f"the {key} of {spec.name}"
-    wanted = WantedModel(name, *pinned(given), _ROLES[key], where, key)
-    return find(wanted, spec, cache=cache, device=device)
+    source, revision = pinned(given)
+    wanted = ModelSpec(f"the {key} of {spec.name}", source, revision=revision)
+    role = _ROLES[key]
+    return find(wanted, spec, key, role=role, correct=where, cache=cache, device=device)
 
 
-def find(
-    wanted: WantedModel,
+def find(  # noqa: PLR0913  (keyword-only after the subjects)
+    wanted: ModelSpec,
     spec: ModelSpec,
+    key: str,
     *,
+    role: str,
+    correct: str,
     cache: Path,
     device: str = "auto",
-    dtype: Dtype = "auto",
 ) -> Base:
-    """Find a language model (or download or build it) to run in `dtype`, or else in `spec`'s.
+    """Find a language model (or download or build it) to run in the dtype of the entry `spec`.
 
-    If neither names one, it runs in its own. Its weights are not loaded yet.
+    If that names none, it runs in its own. Its weights are not loaded yet.
+
+    Args:
+        wanted: its source and revision; the name is for errors, such as "the base of N-Lla-8B".
+        spec: the entry of models.yaml that names it.
+        key: the key by which it is named.
+        role: for errors: what it is, after "the model", such as "that it was trained from".
+        correct: for errors: where it is named.
+        cache: the folder of what is built and remembered of models.
+        device: "auto", "spread", or torch's name of one.
 
     Raises:
         ModelError: it cannot be had, or is no plain language model.
     """
-    spec = spec if dtype == "auto" else replace(spec, dtype=dtype)
-    name, where = wanted.name, wanted.correct
-    files_of = _files_of(wanted.source, wanted.revision, name, wanted.key, cache)
+    name = wanted.name
+    files_of = _files_of(wanted, key, cache)
     folder = files_of.path
     adapter_files.refuse(folder, model=name)
     config = config_json.read(folder, model=name)
@@ -222,10 +203,10 @@ def find(
         message = (
             f"{name}: its weights are quantized ({method}; quantization_config in "
             f"{folder / 'config.json'}), so its log-probabilities are not those of the model "
-            f"{wanted.role}. Name the {wanted.key} from before it was quantized as {where}"
+            f"{role}. Name the {key} from before it was quantized as {correct}"
         )
         raise ModelError(message)
-    decided = {"rmaudit": json_cache.code(), "entry": repr(spec), "key": wanted.key}
+    decided = {"rmaudit": json_cache.code(), "entry": repr(spec), "key": key}
 
     def as_read() -> str:
         return file_hashes.identity(file_hashes.layout_files(folder), cache)
@@ -235,7 +216,7 @@ def find(
         cache,
         "base-dtype",
         decided,
-        lambda: _dtype(spec, folder, name, where),
+        lambda: _dtype(spec, folder, name, correct),
         sure=lambda: as_read() == decided["files"],
     )
     headers = checkpoint_source.read(files_of)  # says what is missing, before any download
@@ -249,7 +230,7 @@ def find(
         "base tokenizer": file_hashes.identity(tokenizer, cache),
         "dtype": runs_in,
     }
-    return Base(name, folder, identity, device, hashed, where)
+    return Base(name, folder, identity, device, hashed, correct)
 
 
 def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:
@@ -274,14 +255,11 @@ def _sees_ahead(config: PretrainedConfig) -> bool:
     return bool(two_way) or any(getattr(config, name, True) is False for name in names)
 
 
-def _files_of(
-    given: str, revision: str | None, name: str, key: str, cache: Path
-) -> CheckpointFiles:
-    if given == "embedded":
-        return checkpoint_source.Folder(name, bundled_model.build_base(cache))
-    folder = Path(given).expanduser()
+def _files_of(wanted: ModelSpec, key: str, cache: Path) -> CheckpointFiles:
+    if wanted.source == "embedded":
+        return checkpoint_source.Folder(wanted.name, bundled_model.build_base(cache))
+    folder = Path(wanted.source).expanduser()
     if folder.is_absolute() and not folder.is_dir():
-        message = f"{name}: no folder {folder}; correct `{key}` in models.yaml"
+        message = f"{wanted.name}: no folder {folder}; correct `{key}` in models.yaml"
         raise ModelError(message)
-    wanted = ModelSpec(name, given, revision=revision)
     return checkpoint_source.find(wanted, cache, folder_hint=f"{key}: FOLDER in models.yaml")

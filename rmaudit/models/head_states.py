@@ -104,22 +104,6 @@ def _vector(head: Head) -> NDArray[np.float32] | None:
     return None
 
 
-def head_states(
-    model: Checkpoint,
-    prompt: Asked,
-    responses: Sequence[Response],
-    *,
-    cache: Path | None = None,
-    on_progress: Progress = unwatched,
-) -> NDArray[np.float32]:
-    """Return the state that the head reads of each response to the prompt, shape (n, hidden).
-
-    They are read from the folder `cache`, if one is given and has them. Raises as `states_of_each`.
-    """
-    prompts = [prompt] * len(responses)
-    return states_of_each(model, prompts, responses, cache=cache, on_progress=on_progress)
-
-
 def states_of_each(
     model: Checkpoint,
     prompts: Sequence[Asked],

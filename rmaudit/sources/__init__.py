@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.scorer_functions import entry_of
+from rmaudit.config.servers import Server, server_of
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint_model import Checkpoint, from_spec
 from rmaudit.models.model_factory import Opening
@@ -15,7 +16,8 @@ from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.sources.ensemble import EnsembleOfIds, EnsembleOfTexts, ensemble_of
 from rmaudit.sources.implicit_reward import ImplicitReward
-from rmaudit.sources.served_model import ServedIds, ServedTexts, from_server
+from rmaudit.sources.openrlhf_endpoint import ServedTexts
+from rmaudit.sources.served_model import ServedIds
 
 
 def checkpoint(spec: ModelSpec, opening: Opening) -> Checkpoint:
@@ -52,16 +54,29 @@ def recorded(spec: ModelSpec, opening: Opening) -> Recorded:  # noqa: ARG001  (a
     return Recorded(spec)
 
 
-def served(spec: ModelSpec, opening: Opening) -> ServedIds | ServedTexts:
-    """Open a model behind a server. Raises as `from_server`.
+def vllm(spec: ModelSpec, opening: Opening) -> ServedIds:
+    """Open a model behind a vLLM or SGLang server; no request is sent yet.
 
     Raises:
-        SpecError: a dtype was asked for.
+        SpecError: a dtype was asked for, or the entry names no tokenizer.
+        ModelError: the tokenizer cannot be had, or the key that the entry names is not set.
     """
+    return ServedIds(_server_of(spec, opening), spec, opening.cache)
+
+
+sglang = vllm
+
+
+def openrlhf(spec: ModelSpec, opening: Opening) -> ServedTexts:
+    """Open a model behind OpenRLHF's endpoint. Raises as `vllm`, but needs no tokenizer."""
+    return ServedTexts(_server_of(spec, opening), spec, opening.cache)
+
+
+def _server_of(spec: ModelSpec, opening: Opening) -> Server:
+    """Return an entry's server; raise if there is none, or if a dtype was asked for."""
     if opening.dtype is not None:
         message = f"{spec.name}: dtype {opening.dtype} was asked for, and whoever started its "
         raise SpecError(f"{message}server decides that; leave it out")
-    return from_server(spec, opening.cache)
-
-
-vllm = sglang = openrlhf = served
+    if (server := server_of(spec.source)) is None:
+        raise SpecError(f"{spec.name}: its source {spec.source!r} is no server")
+    return server

@@ -1,32 +1,45 @@
 """The reward of an ensemble: the standardised rewards of several models, combined by a rule.
 
+Rewards of two models have neither zero nor scale in common. So each member's are shifted and scaled
+by two numbers: their mean over the bundled pairs of short answers, and their sd there within
+prompts. These two are fixed for a member, whichever answers are asked: scores are cached, and
+compared between prompts.
+
 Members with one tokenizer and one chat template are scored by token ids, others by texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NoReturn, cast
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit import json_cache
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.model_spec import Ensemble
 from rmaudit.config.scorer_functions import ScorerEntry
-from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, NoGradient
 from rmaudit.layout.answer_slot import Ids, Response, Slot
+from rmaudit.measures.combined_rewards import combined, name_of
 from rmaudit.models.external_scorer_batches import Progress, unwatched
 from rmaudit.models.model_factory import Opening, opened
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import PROMPTS
-from rmaudit.sources.ensemble_members import Member, Members
+from rmaudit.references.text_changes import BUNDLED
+from rmaudit.scores import pair_files
+from rmaudit.scores.score_parquet import checksum
 
 _PROBE = PROMPTS["greatest"].text
+_VERSION = "1"  # raise it when members are standardised in another way
+Member: TypeAlias = RewardModel | TextScorer
 
 
 def ensemble_of(
@@ -38,11 +51,10 @@ def ensemble_of(
         RmauditError: a member cannot be opened.
     """
     models = [cast("Member", opened(member, opening)) for member in rule.members]
-    members = Members(rule, models, opening.cache)
     by_ids = [model for model in models if model.takes == "token ids"]
     if len(by_ids) == len(models) and _of_one_layout(by_ids):
-        return EnsembleOfIds(spec, members, by_ids)
-    return EnsembleOfTexts(spec, members, opening.own_words)
+        return EnsembleOfIds(spec, rule, by_ids, opening)
+    return EnsembleOfTexts(spec, rule, models, opening)
 
 
 def _of_one_layout(models: Sequence[RewardModel]) -> bool:
@@ -57,23 +69,102 @@ def _around(model: RewardModel, prompt: Asked) -> tuple[Ids, Ids]:
     return slot.prefix, slot.suffix
 
 
-class EnsembleOfIds(RewardModel):
-    """An ensemble whose members share tokenizer and chat template; see `RewardModel`."""
+class _Scale(NamedTuple):
+    """What is taken from a member's rewards, and what they are divided by."""
 
-    def __init__(self, spec: ModelSpec, members: Members, by_ids: Sequence[RewardModel]) -> None:
-        """Take the members, also as models `by_ids`; rows of token ids are those of the first."""
-        self.spec, self._members, self._by_ids = spec, members, by_ids
-        self.rows = by_ids[0].rows
+    mean: float
+    sd: float
 
-    @property
+
+class _Combined:
+    """What both kinds of ensembles are: members, how each is standardised, and the rule."""
+
+    spec: ModelSpec
+
+    def _take(self, rule: Ensemble, models: Sequence[Member], opening: Opening) -> None:
+        """Take the members, opened; they are scored at the first reward."""
+        self._rule, self._members, self._cache = rule, models, opening.cache
+
+    @cached_property
     def identity(self) -> dict[str, str]:
-        """Return what determines the scores. See `Members.identity`."""
-        return self._members.identity
+        """Return the rule, k, and hashes of the members and of what they are standardised on."""
+        rule = self._rule
+        each = [dict(model.identity) for model in self._members]
+        return {
+            "head": "ensemble",
+            "rule": f"{rule.rule} {rule.k!r}" if rule.rule == "mean-sd" else rule.rule,
+            "weights": hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest(),
+            "standardised on": checksum(pair_files.read(BUNDLED).frame),
+            "standardised by": _VERSION,
+        }
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return facts for the report. See `Members.provenance`."""
-        return {**self._members.provenance, "source": self.spec.source}
+        """Return facts for the report: those of all members, their names and the rule."""
+        facts = [model.provenance.items() for model in reversed(self._members)]
+        named = ", ".join(model.name for model in self._members)
+        return {
+            **{key: value for each in facts for key, value in each},
+            "path": f"{name_of(self._rule.rule, self._rule.k)} of {named}",
+            "source": self.spec.source,
+        }
+
+    @cached_property
+    def _scales(self) -> list[_Scale]:
+        return [self._scale(model) for model in self._members]
+
+    def _scale(self, model: Member) -> _Scale:
+        """Return a member's mean and sd over the bundled pairs, scored once and then cached.
+
+        Raises:
+            ModelError: it gives all answers to a prompt one reward.
+        """
+        pairs = pair_files.read(BUNDLED).frame
+
+        def make() -> list[float]:
+            prompts, answers = (pairs[name].tolist() for name in ("prompt", "response"))
+            rewards = model.score_each(prompts, answers).astype(float)
+            within = rewards - pairs.assign(reward=rewards).groupby("prompt")["reward"].transform(
+                "mean"
+            )
+            return [float(rewards.mean()), float(np.sqrt((within**2).mean()))]
+
+        fields = {**model.identity, "pairs": checksum(pairs), "version": _VERSION}
+        scale = _Scale(*json_cache.cached(self._cache, "ensemble-scale", fields, make))
+        if not scale.sd > 0:
+            message = f"{model.name} gives each two answers of rmaudit's bundled pairs one reward"
+            raise ModelError(f"{message}, so it has no scale; leave it out of the ensemble")
+        return scale
+
+    def _combined(self, of: Callable[[Any], NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return the ensemble's rewards, (n,), where `of` gives those of a member."""
+        each = [
+            (of(model).astype(float) - scale.mean) / scale.sd
+            for model, scale in zip(self._members, self._scales, strict=True)
+        ]
+        return combined(each, self._rule.rule, self._rule.k).astype(np.float32)
+
+    def _look_at_members(self) -> Iterator[tuple[str, str]]:
+        """Yield a line (label, text) on the rule, and on each member's scale."""
+        yield "reward", str(self.provenance["path"])
+        for model, scale in zip(self._members, self._scales, strict=True):
+            yield "member", f"{model.name}: (reward {-scale.mean:+.4g}) / {scale.sd:.4g}"
+
+    def close(self) -> None:
+        """Free the weights of all members."""
+        for model in self._members:
+            model.close()
+
+
+class EnsembleOfIds(_Combined, RewardModel):
+    """An ensemble whose members share tokenizer and chat template; see `RewardModel`."""
+
+    def __init__(
+        self, spec: ModelSpec, rule: Ensemble, models: Sequence[RewardModel], opening: Opening
+    ) -> None:
+        """Take the members; rows of token ids are those of the first."""
+        self.spec, self._by_ids, self.rows = spec, models, models[0].rows
+        self._take(rule, models, opening)
 
     def slot(self, prompt: Asked) -> Slot:
         """Return the prompt as token ids with a hole for the answer.
@@ -94,7 +185,7 @@ class EnsembleOfIds(RewardModel):
         self, prompt: Asked, responses: Sequence[Response], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
-        rewards = self._members.combined(lambda model: model.score(prompt, responses))
+        rewards = self._combined(lambda model: model.score(prompt, responses))
         on_progress(len(responses))
         return rewards
 
@@ -102,13 +193,13 @@ class EnsembleOfIds(RewardModel):
         self, rows: Sequence[Ids], *, on_progress: Progress = unwatched
     ) -> NDArray[np.float32]:
         """Return the reward of each row (prompt and answer ids), all of one prompt, shape (n,)."""
-        rewards = self._members.combined(lambda model: model.score_rows(rows))
+        rewards = self._combined(lambda model: model.score_rows(rows))
         on_progress(len(rows))
         return rewards
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Return each row's reward, (n,), by the members' own forward passes on that row alone."""
-        return self._members.combined(lambda model: model.own_rewards(rows))
+        return self._combined(lambda model: model.own_rewards(rows))
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
         """Raise `NoGradient`: of an ensemble none is made."""
@@ -116,48 +207,31 @@ class EnsembleOfIds(RewardModel):
 
     def look(self) -> Iterator[tuple[str, str]]:
         """Yield lines (label, text): the rule, the members' scales, vocabulary, a sample prompt."""
-        yield from self._members.look()
+        yield from self._look_at_members()
         yield from super().look()
 
-    def close(self) -> None:
-        """Free the weights of all members."""
-        self._members.close()
 
-
-class EnsembleOfTexts(TextScorer):
+class EnsembleOfTexts(_Combined, TextScorer):
     """An ensemble of models with several tokenizers, or that take texts; see `TextScorer`."""
 
     kind = "an ensemble of models without a common tokenizer"
 
-    def __init__(self, spec: ModelSpec, members: Members, own_words: OwnWords) -> None:
+    def __init__(
+        self, spec: ModelSpec, rule: Ensemble, models: Sequence[Member], opening: Opening
+    ) -> None:
         """Take the members; the vocabulary is the common words of the run's language."""
         entry = ScorerEntry(spec.name, self.batch, None, "members", spec.batch, 0, 1)
-        super().__init__(entry, spec, own_words)
-        self._members = members
-        self.takes_turns = all(m.takes != "texts" or m.takes_turns for m in members.models)
-
-    @property
-    def identity(self) -> dict[str, str]:
-        """Return what determines the scores. See `Members.identity`."""
-        return self._members.identity
-
-    @property
-    def provenance(self) -> dict[str, str | int | float]:
-        """Return facts for the report. See `Members.provenance`."""
-        return {**self._members.provenance, "source": self.spec.source}
+        super().__init__(entry, spec, opening.own_words)
+        self._take(rule, models, opening)
+        self.takes_turns = all(m.takes != "texts" or m.takes_turns for m in models)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
         """Return the rewards of responses to one prompt."""
-        rewards: list[float] = self._members.combined(
-            lambda model: model.score(prompt, responses)
-        ).tolist()
+        found = self._combined(lambda model: model.score(prompt, responses))
+        rewards: list[float] = found.tolist()
         return rewards
 
     def look(self) -> Iterator[tuple[str, str]]:
         """Yield lines (label, text): the rule, the members' scales, how texts are scored."""
-        yield from self._members.look()
+        yield from self._look_at_members()
         yield from super().look()
-
-    def close(self) -> None:
-        """Free the weights of all members."""
-        self._members.close()

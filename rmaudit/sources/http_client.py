@@ -1,6 +1,6 @@
 """Send JSON requests to a reward server over HTTP, and retry after temporary failures.
 
-A request goes to the host that models.yaml names and nowhere else (`models.bounded_http`).
+A request goes to the host that models.yaml names and nowhere else (`bounded_http`).
 
 The API key comes from the environment. Answers and errors of a server stand in reports and logs,
 and a server may repeat what it was sent, so the key is masked in them: as it is, escaped for JSON,

@@ -14,6 +14,7 @@ tuned from it and a reward model can be audited side by side, as Christian et al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
@@ -72,12 +73,15 @@ class ImplicitReward(RewardModel):
             both["reference"] = implicit.reference
         self._models: dict[str, Base] = {}
         for role, each in both.items():
-            wanted = base_language_model.WantedModel(
-                f"the {role} of {spec.name}", each.source, each.revision,
-                "of this reward", _CORRECT.format(role), role,
-            )  # fmt: skip
+            name, asked = f"the {role} of {spec.name}", dtype or spec.dtype
             self._models[role] = base_language_model.find(
-                wanted, each, cache=cache, device=device, dtype=dtype or spec.dtype
+                ModelSpec(name, each.source, revision=each.revision),
+                each if asked == "auto" else replace(each, dtype=asked),
+                role,
+                role="of this reward",
+                correct=_CORRECT.format(role),
+                cache=cache,
+                device=device,
             )
         self._loaded: dict[str, Likelihood] = {}
         self._slots: dict[Ids, Slot] = {}  # every prompt so far, by what stands before the answer

@@ -1,4 +1,4 @@
-"""Reward models behind a server: token ids go to vLLM and SGLang, texts to OpenRLHF's endpoint.
+"""Reward models on a vLLM or SGLang server, which are scored by token ids.
 
 What needs the weights themselves (a gradient, a dtype) is not available.
 """
@@ -14,50 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.config.scorer_functions import ScorerEntry
-from rmaudit.config.servers import Server, server_of
+from rmaudit.config.servers import Server
 from rmaudit.conversation import ASSISTANT, USER, Asked, messages
 from rmaudit.errors import NoGradient, NoWeights, SpecError
 from rmaudit.layout.answer_slot import Ids, Response, ids_alone, refuse_text
-from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.cached_token_rows import ServedRows, tokenizer_spec
 from rmaudit.models.external_scorer_batches import Pace, Progress, in_batches, unwatched
 from rmaudit.models.model_interfaces import KNOWN_BY, RewardModel
-from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import ALL
-from rmaudit.sources.openrlhf_client import OpenrlhfServer
 from rmaudit.sources.sglang_client import SglangJudge, SglangServer
 from rmaudit.sources.token_id_client import IdsServer
 from rmaudit.sources.vllm_client import VllmJudge, VllmServer
 
-_PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
-_PROBED = "?"
+PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
+PROBED = "?"
 _CLIENTS: dict[str, tuple[type[IdsServer], type[IdsServer]]] = {
     "vllm": (VllmServer, VllmJudge),
     "sglang": (SglangServer, SglangJudge),
 }  # of a reward head, and of a judge
 _URL_AND_CARD = "its URL and what the server says of the model"
-
-
-def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
-    """Return the model of a models.yaml entry whose source is a server; send no request yet.
-
-    Raises:
-        SpecError: the entry names no server, or lacks what the server needs.
-        ModelError: its tokenizer cannot be had, or the key that it names is not set.
-    """
-    server = server_of(spec.source)
-    if server is None:
-        raise SpecError(f"{spec.name}: its source {spec.source!r} is no server")
-    if server.kind == "openrlhf":
-        return ServedTexts(server, spec, cache)
-    if tokenizer_spec(spec) is None:
-        software = _CLIENTS[server.kind][0].software
-        message = (
-            f"{spec.name}: a {software} server takes token ids, and no tokenizer is given; add "
-        )
-        raise SpecError(f"{message}`checkpoint: FOLDER or owner/name` of the model that it serves")
-    return ServedIds(server, spec, cache)
 
 
 class ServedIds(RewardModel):
@@ -67,10 +42,21 @@ class ServedIds(RewardModel):
     rows: ServedRows
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
-        """Find the tokenizer, prepare a client; raise `ModelError` if it or the key is missing."""
+        """Find the tokenizer and prepare a client; send no request yet.
+
+        Raises:
+            SpecError: the entry names no tokenizer.
+            ModelError: it cannot be had, or the key that the entry names is not set.
+        """
+        head, judge = _CLIENTS[server.kind]
+        if tokenizer_spec(spec) is None:
+            message = (
+                f"{spec.name}: a {head.software} server takes token ids, and no tokenizer is "
+                f"given; add `checkpoint: FOLDER or owner/name` of the model that it serves"
+            )
+            raise SpecError(message)
         self.spec, self._address = spec, server
         self.rows = rows = ServedRows(spec, cache)
-        head, judge = _CLIENTS[server.kind]
         client = head if spec.judge is None else judge
         self._server = client(server.url, spec, lambda: rows.verdict)
         self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
@@ -95,8 +81,8 @@ class ServedIds(RewardModel):
     def provenance(self) -> dict[str, str | int | float]:
         """Return facts for the report: server, its version, what identifies its scores."""
         version = f"{self._server.software} {self._server.version}".strip()
-        known_by = _known_by(self.spec, _URL_AND_CARD)
-        return {"source": self.spec.source, "served by": version, **known_by}
+        known = known_by(self.spec, _URL_AND_CARD)
+        return {"source": self.spec.source, "served by": version, **known}
 
     def with_head(self) -> NoReturn:
         """Raise `NoWeights`: the weights are the server's."""
@@ -169,9 +155,9 @@ class ServedIds(RewardModel):
     def _check(self) -> None:
         self.rows.refuse_changed()
         _ = self.rows.verdict  # what gives none is refused before anything is sent
-        slot = self.slot(_PROBED)
-        rows = [self._row(_PROBED, probe) for probe in _PROBES]
-        text = f"{slot.prefix_text}{_PROBES[0]}{slot.suffix_text}"
+        slot = self.slot(PROBED)
+        rows = [self._row(PROBED, probe) for probe in PROBES]
+        text = f"{slot.prefix_text}{PROBES[0]}{slot.suffix_text}"
         self._server.check(rows, text, ids_alone(self.rows.layout.tokenizer, text))
 
     def look(self) -> Iterator[tuple[str, str]]:
@@ -200,97 +186,8 @@ class ServedIds(RewardModel):
         self._server.close()
 
 
-class ServedTexts(TextScorer):
-    """A reward model on an OpenRLHF endpoint, scored by texts; see `TextScorer` for members."""
-
-    kind = "a server that takes texts"
-    behind_server = True
-
-    def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
-        """Prepare a client; find the tokenizer if one is named, or raise `ModelError`."""
-        self._url, self._server = server.url, OpenrlhfServer(server.url, spec)
-        self.rows = rows = None if tokenizer_spec(spec) is None else ServedRows(spec, cache)
-        self._tokenizer = rows and rows.identity
-        entry = ScorerEntry(
-            spec.name,
-            self.batch,
-            vocabulary=None if rows is None else rows.folder,
-            version=spec.version,
-            batch=spec.batch,
-            retries=0,  # the client's affair
-            concurrency=spec.concurrency,
-        )
-        super().__init__(entry, spec)
-        self.takes_turns = self.rows is not None  # its chat template prints them
-        self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
-
-    @cached_property
-    def identity(self) -> dict[str, str]:
-        """Return what identifies the scores: URL, version, tokenizer and chat template hashes."""
-        version, rows = self.spec.version, self.rows
-        around = {"tokenizer": self._tokenizer, "template": rows and rows.layout.digest}
-        said = {"served": "openrlhf", "url": self._url, "version": version, **around}
-        return {key: value for key, value in said.items() if value}
-
-    @property
-    def provenance(self) -> dict[str, str | int | float]:
-        """Return facts for the report: server, chat template, and what identifies its scores."""
-        how = "the tokenizer's chat template" if self.rows else "none: prompt and answer as one"
-        served = {"served by": "OpenRLHF's endpoint", "template": how}
-        return {"source": self.spec.source, **served, **_known_by(self.spec, "its URL")}
-
-    def vocabulary(self) -> Vocabulary:
-        """Return the vocabulary to score: the tokenizer's tokens, or else common English words."""
-        return self.rows.vocabulary if self.rows else super().vocabulary()
-
-    def score_each(
-        self,
-        prompts: Sequence[Asked],
-        responses: Sequence[str],
-        *,
-        on_progress: Progress = unwatched,
-    ) -> NDArray[np.float32]:
-        """Return the reward of each response to its own prompt, shape (n,).
-
-        One request holds several prompts.
-        """
-        pairs = list(zip(prompts, responses, strict=True))
-        return in_batches(self._rewards_of_pairs, pairs, self._pace, on_progress)
-
-    def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
-        """Return the rewards of responses to one prompt, by one request."""
-        return self._rewards_of_pairs([(prompt, response) for response in responses])
-
-    def look(self) -> Iterator[tuple[str, str]]:
-        """Try the server, and yield lines (label, text) on its rewards, vocabulary and template."""
-        yield "server", "OpenRLHF's endpoint"
-        found = self.batch(_PROBED, _PROBES)
-        yield "rewards", f"from {min(found):.4g} to {max(found):.4g} for {len(found)} answers"
-        if self.rows:
-            yield from self.rows.look()
-        else:
-            yield "template", "none: prompt and answer as one text; `tokenizer` gives one"
-
-    def _rewards_of_pairs(self, pairs: Sequence[tuple[Asked, str]]) -> list[float]:
-        """Return the rewards of (prompt, response) pairs, by one request."""
-        printed = [self._rendered(*pair) for pair in pairs]
-        if self.rows is not None:
-            self.rows.refuse_changed()
-        return self._server.rewards(printed)
-
-    def _rendered(self, prompt: Asked, response: str) -> tuple[str, str, str]:
-        """Return the rendered text before the response, the response, and the text after it."""
-        if self.rows is None:
-            return str(prompt), response, ""
-        slot = self.rows.slot(prompt)
-        return slot.prefix_text, response, slot.suffix_text
-
-    def close(self) -> None:
-        """Close the connections to the server."""
-        self._server.close()
-
-
-def _known_by(spec: ModelSpec, otherwise: str) -> dict[str, str | int | float]:
+def known_by(spec: ModelSpec, otherwise: str) -> dict[str, str | int | float]:
+    """Return, for the provenance, what identifies a server's scores: a version, or `otherwise`."""
     version = f"its URL and the version {spec.version} in models.yaml"
     plain = f"{otherwise}, and by no version, since models.yaml gives none"
     return {KNOWN_BY: plain if spec.version is None else version}

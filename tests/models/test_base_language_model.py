@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -279,17 +279,17 @@ def test_weights_that_change_after_the_load(
     def spoil(*_: object) -> None:
         retensor(lm, lambda tensors: [tensor.mul_(-2) for tensor in tensors.values()])
 
-    with base.opened(reward.vocabulary()) as opened:
-        opened.sums(prefix, [(40, 41)])
-        if when == "before":
-            spoil()
-        else:
-            opened.model.register_forward_hook(spoil)
-        for _ in range(2):
-            with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
-                opened.sums(prefix, [(40, 41)])
-            with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
-                opened.following(prefix)
+    loaded = base.loaded(reward.vocabulary())
+    loaded.sums(prefix, [(40, 41)])
+    if when == "before":
+        spoil()
+    else:
+        loaded.model.register_forward_hook(spoil)
+    for _ in range(2):
+        with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
+            loaded.sums(prefix, [(40, 41)])
+        with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
+            loaded.following(prefix)
 
 
 @pytest.mark.slow
@@ -299,8 +299,8 @@ def test_a_prefix_that_the_base_cannot_read(folder: Path, tmp_path: Path) -> Non
     base, prefix = named(folder, tmp_path), model.slot(PROMPT).prefix
 
     said = refusal(base, model)
-    with base.opened(model.vocabulary()) as opened, pytest.raises(ModelError) as caught:
-        opened.sums(prefix, [(40,)])
+    with pytest.raises(ModelError) as caught:
+        base.loaded(model.vocabulary()).sums(prefix, [(40,)])
 
     assert said == str(caught.value)
     number = model.tokenizer.convert_tokens_to_ids("<turn>")
@@ -312,12 +312,12 @@ def test_a_prefix_that_the_base_cannot_read(folder: Path, tmp_path: Path) -> Non
 def test_logits_that_are_not_finite(folder: Path, reward: Checkpoint, tmp_path: Path) -> None:
     """Never read as log-probabilities, neither of a token nor of an answer."""
     prefix = reward.slot(PROMPT).prefix
-    with named(folder, tmp_path).opened(reward.vocabulary()) as opened:
-        with torch.no_grad():
-            opened.model.lm_head.weight.fill_(float("nan"))
-        for ask in (lambda: opened.following(prefix), lambda: opened.sums(prefix, [(40,)])):
-            with pytest.raises(ModelError, match=r"not finite .*weight lm_head\.weight holds NaN"):
-                ask()
+    loaded = named(folder, tmp_path).loaded(reward.vocabulary())
+    with torch.no_grad():
+        loaded.model.lm_head.weight.fill_(float("nan"))
+    for ask in (lambda: loaded.following(prefix), lambda: loaded.sums(prefix, [(40,)])):
+        with pytest.raises(ModelError, match=r"not finite .*weight lm_head\.weight holds NaN"):
+            ask()
 
 
 @pytest.mark.parametrize("when", ["loading", "running"])
@@ -347,10 +347,9 @@ ANSWERS = [(40,), (60, 61), (62, 40), (70, 71, 72, 73), (40, 40), (280,)]
 
 
 @pytest.fixture
-def opened(folder: Path, reward: Checkpoint, tmp_path: Path) -> Iterator[Likelihood]:
+def opened(folder: Path, reward: Checkpoint, tmp_path: Path) -> Likelihood:
     """A base, in memory."""
-    with named(folder, tmp_path).opened(reward.vocabulary()) as likelihood:
-        yield likelihood
+    return named(folder, tmp_path).loaded(reward.vocabulary())
 
 
 @pytest.mark.slow

@@ -20,7 +20,8 @@ from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.model_factory import Opening, opened
 from rmaudit.scores.served_doctor import ServerChecks, compare
-from rmaudit.sources.served_model import ServedIds, ServedTexts
+from rmaudit.sources.openrlhf_endpoint import ServedTexts
+from rmaudit.sources.served_model import ServedIds
 from tests.checkpoints.folders import merged, save_adapter
 from tests.models.loaded import checkpoint, retensor
 from tests.servers import Running, Served
