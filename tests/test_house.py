@@ -21,7 +21,7 @@ CEILINGS = {
     "integrations": (3, 450),
     "layout": (12, 1950),
     "measures": (55, 10650),
-    "models": (23, 4550),
+    "models": (23, 4450),
     "plugin": (14, 3200),
     "references": (24, 3300),
     "outputs": (3, 300),
@@ -30,7 +30,7 @@ CEILINGS = {
     "scores": (23, 4150),
     "scoring": (13, 2050),
     "search": (6, 1050),
-    "sources": (11, 2100),
+    "sources": (10, 2000),
     "verdicts": (10, 2250),
 }
 SLACK = 150  # lines that a ceiling may be above its room

@@ -21,7 +21,7 @@ OURS = (
     "function",
     "implicit",
     "recorded",
-)  # functions in rmaudit.sources
+)  # what they open is in rmaudit.sources
 SILENT = ("openrlhf",)  # they say nothing of the weights that they serve
 JUDGING = ("vllm", "sglang")  # they give the probabilities of a judge's two verdicts
 SPELLING = rf"({'|'.join(KINDS)})\+https?://\S+"

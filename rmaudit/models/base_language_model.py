@@ -31,12 +31,12 @@ from rmaudit.config.model_spec import pinned
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.language_model_logprobs import Likelihood, shared_tokens
 from rmaudit.models.model_interfaces import versions_and_machine
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
+    from rmaudit.models.language_model_logprobs import Likelihood
     from rmaudit.models.loaded_weights import LoadRequest
 
 
@@ -105,6 +105,7 @@ class Base:
             ModelError: as `logprobs`.
         """
         from rmaudit.models import loaded_weights
+        from rmaudit.models.language_model_logprobs import Likelihood
 
         loaded_from = file_hashes.renewed(self.hashed, model=self.name)
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
@@ -263,3 +264,35 @@ def _files_of(wanted: ModelSpec, key: str, cache: Path) -> CheckpointFiles:
         message = f"{wanted.name}: no folder {folder}; correct `{key}` in models.yaml"
         raise ModelError(message)
     return checkpoint_source.find(wanted, cache, folder_hint=f"{key}: FOLDER in models.yaml")
+
+
+def shared_tokens(
+    vocabulary: Vocabulary,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    name: str,
+    correct: str = "`base` in models.yaml",
+) -> dict[int, bool]:
+    """Map each id to whether `vocabulary` and `tokenizer` agree; raise if non-added tokens differ.
+
+    `vocabulary` is the reward model's, `tokenizer` the base's. What a reward model adds has ids
+    above all of the base's; what it renames, such as a reserved token that becomes its pad token,
+    was a special or added token of the base.
+
+    Raises:
+        ModelError: they differ in other tokens, so the tokenizers are not of one family.
+    """
+    theirs = {i: piece for piece, i in tokenizer.get_vocab().items()}
+    ours = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+    shared = {i: ours.get(i) == theirs.get(i) for i in ours.keys() | theirs.keys()}
+    size, added = max(theirs) + 1, set(tokenizer.added_tokens_decoder)
+    odd = sorted(i for i, same in shared.items() if not same and i < size and i not in added)
+    if odd:
+        first = odd[0]
+        message = (
+            f"{name}: its tokenizer is not the reward model's: {len(odd)} ids, added tokens not "
+            f"counted, are other tokens there; the first is {first}, {theirs.get(first)!r} here "
+            f"and {ours.get(first)!r} there; correct {correct}"
+        )
+        raise ModelError(message)
+    return shared

@@ -239,11 +239,10 @@ class Checkpoint(RewardModel):
                 found = self.score(prompt, given, on_progress=on_progress)
                 scores.update(zip(own, found, strict=True))
         if whole:
-            asked = [slots[prompts[place]] for place in whole]
-            ids = self._ids_of([responses[place] for place in whole])
-            rows = [
-                (*slot.prefix, *own, *slot.suffix) for slot, own in zip(asked, ids, strict=True)
-            ]
+            rows = []
+            for place, ids in zip(whole, self._ids_of([responses[i] for i in whole]), strict=True):
+                slot = slots[prompts[place]]
+                rows.append((*slot.prefix, *ids, *slot.suffix))
             found = self.score_rows(rows, on_progress=on_progress)
             scores.update(zip(whole, found, strict=True))
         return np.array([scores[place] for place in range(len(prompts))], dtype=np.float32)

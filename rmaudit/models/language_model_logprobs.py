@@ -6,21 +6,20 @@ import copy
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from transformers import DynamicCache
 
 from rmaudit.checkpoints import file_hashes
 from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids
-from rmaudit.scoring import ScoringPath, path_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
-    from transformers import PreTrainedTokenizerBase
-
-    from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.scoring import ScoringPath, finite_rewards, path_of
+from rmaudit.scoring.finite_rewards import exact_products
+from rmaudit.scoring.onednn_matmul import fast_products
 
 _BYTES = 2**28  # of logits at a time, in float32
 _ROWS = 256  # at a time, however short
@@ -66,10 +65,6 @@ class Likelihood:
             ModelError: `prefix` has an id that is no token of the base's, a log-probability is not
                 finite, or a file of the base's changed since it was loaded.
         """
-        import torch
-
-        from rmaudit.scoring.finite_rewards import exact_products
-
         self._refuse_unshared(prefix)
         with exact_products(), torch.inference_mode():
             found: NDArray[np.float32] = self._logprobs([prefix], 1)[0, -1].cpu().numpy()
@@ -106,10 +101,6 @@ class Likelihood:
         Raises:
             ModelError: it is no number.
         """
-        import torch
-
-        from rmaudit.scoring.finite_rewards import exact_products
-
         if start == len(row):
             return 0.0
         with exact_products(), torch.inference_mode():
@@ -124,11 +115,6 @@ class Likelihood:
 
         An answer's last id is predicted, and so is never an input.
         """
-        import torch
-
-        from rmaudit.scoring.finite_rewards import exact_products
-        from rmaudit.scoring.onednn_matmul import fast_products
-
         with exact_products(), fast_products(self.model), torch.inference_mode():
             run = self._run_prefix(prefix)
             wanted = torch.tensor(answers, device=run.following.device)
@@ -142,9 +128,6 @@ class Likelihood:
 
     def _run_prefix(self, prefix: Ids) -> _Run:
         """Run the model on `prefix`, or return the last result if that was of the same prefix."""
-        import torch
-        from transformers import DynamicCache
-
         if prefix not in self._runs:
             self._runs.clear()  # frees the other's memory first
             ids = torch.tensor([prefix], device=self.model.device)
@@ -161,8 +144,6 @@ class Likelihood:
 
         `cache` holds the states of `prefix`; None: it runs again before each row of ids.
         """
-        import torch
-
         if cache is None:
             rows = [(*prefix, *row) for row in ids.tolist()]
             return self._logprobs(rows, ids.shape[1])
@@ -180,8 +161,6 @@ class Likelihood:
 
         The shape is (n, last, lm_head rows).
         """
-        import torch
-
         ids = torch.tensor(rows, device=self.model.device)
         logits: Tensor = self.model(input_ids=ids, use_cache=False, logits_to_keep=last).logits
         return logits[:, -last:].float().log_softmax(-1)
@@ -197,42 +176,8 @@ class Likelihood:
 
     def _refuse_non_finite(self, good: NDArray[np.bool_]) -> None:
         if not good.all():
-            from rmaudit.scoring import finite_rewards  # it needs torch from the start
-
             message = (
                 f"{self.name}: {self.dtype} gives logits that are not finite numbers. "
                 f"{finite_rewards.reason(self.model)}"
             )
             raise ModelError(message)
-
-
-def shared_tokens(
-    vocabulary: Vocabulary,
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    name: str,
-    correct: str = "`base` in models.yaml",
-) -> dict[int, bool]:
-    """Map each id to whether `vocabulary` and `tokenizer` agree; raise if non-added tokens differ.
-
-    `vocabulary` is the reward model's, `tokenizer` the base's. What a reward model adds has ids
-    above all of the base's; what it renames, such as a reserved token that becomes its pad token,
-    was a special or added token of the base.
-
-    Raises:
-        ModelError: they differ in other tokens, so the tokenizers are not of one family.
-    """
-    theirs = {i: piece for piece, i in tokenizer.get_vocab().items()}
-    ours = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
-    shared = {i: ours.get(i) == theirs.get(i) for i in ours.keys() | theirs.keys()}
-    size, added = max(theirs) + 1, set(tokenizer.added_tokens_decoder)
-    odd = sorted(i for i, same in shared.items() if not same and i < size and i not in added)
-    if odd:
-        first = odd[0]
-        message = (
-            f"{name}: its tokenizer is not the reward model's: {len(odd)} ids, added tokens not "
-            f"counted, are other tokens there; the first is {first}, {theirs.get(first)!r} here "
-            f"and {ours.get(first)!r} there; correct {correct}"
-        )
-        raise ModelError(message)
-    return shared

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
-from rmaudit.errors import NoWeights
+from rmaudit.errors import NoGradient, NoWeights
 from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.cached_token_rows import Rows
@@ -35,6 +35,7 @@ class RewardModel(ABC):
 
     takes: ClassVar[Literal["token ids"]] = "token ids"  # what it scores
     behind_server: ClassVar[bool] = False  # so `rmaudit doctor` compares it with its checkpoint
+    no_gradient: ClassVar[str] = "its source gives rewards, and no gradients of them"
     spec: ModelSpec
     rows: Rows
     pace: Pace | None = None  # at which its scores are made and kept; None: at the store's own
@@ -214,13 +215,13 @@ class RewardModel(ABC):
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Return each row's reward, (n,), by the model's own forward pass on that row alone."""
 
-    @abstractmethod
-    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
+    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:  # noqa: ARG002  (for those that can)
         """Return rewards of equally long answers, and gradients with respect to one-hot tokens.
 
         Raises:
             NoGradient: the model cannot be differentiated.
         """
+        raise NoGradient(self.name, self.no_gradient)
 
 
 # A model to audit: of token ids, known by its published scores alone, or of texts. `takes` says

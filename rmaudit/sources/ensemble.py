@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from rmaudit import json_cache
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.config.model_spec import Ensemble
 from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.conversation import Asked
-from rmaudit.errors import ModelError, NoGradient
+from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.measures.combined_rewards import combined, name_of
 from rmaudit.models.external_scorer_batches import Progress, unwatched
@@ -42,19 +41,18 @@ _VERSION = "1"  # raise it when members are standardised in another way
 Member: TypeAlias = RewardModel | TextScorer
 
 
-def ensemble_of(
-    spec: ModelSpec, rule: Ensemble, opening: Opening
-) -> EnsembleOfIds | EnsembleOfTexts:
+def ensemble_of(spec: ModelSpec, opening: Opening) -> EnsembleOfIds | EnsembleOfTexts:
     """Open an ensemble's members; it takes token ids if they lay them out alike, else texts.
 
     Raises:
         RmauditError: a member cannot be opened.
     """
-    models = [cast("Member", opened(member, opening)) for member in rule.members]
+    assert spec.ensemble is not None, "its kind says so"  # noqa: S101  (for types)
+    models = [cast("Member", opened(member, opening)) for member in spec.ensemble.members]
     by_ids = [model for model in models if model.takes == "token ids"]
     if len(by_ids) == len(models) and _of_one_layout(by_ids):
-        return EnsembleOfIds(spec, rule, by_ids, opening)
-    return EnsembleOfTexts(spec, rule, models, opening)
+        return EnsembleOfIds(spec, by_ids, opening)
+    return EnsembleOfTexts(spec, models, opening)
 
 
 def _of_one_layout(models: Sequence[RewardModel]) -> bool:
@@ -81,9 +79,10 @@ class _Combined:
 
     spec: ModelSpec
 
-    def _take(self, rule: Ensemble, models: Sequence[Member], opening: Opening) -> None:
+    def _take(self, models: Sequence[Member], opening: Opening) -> None:
         """Take the members, opened; they are scored at the first reward."""
-        self._rule, self._members, self._cache = rule, models, opening.cache
+        assert self.spec.ensemble is not None, "its kind says so"  # noqa: S101  (for types)
+        self._rule, self._members, self._cache = self.spec.ensemble, models, opening.cache
 
     @cached_property
     def identity(self) -> dict[str, str]:
@@ -159,12 +158,12 @@ class _Combined:
 class EnsembleOfIds(_Combined, RewardModel):
     """An ensemble whose members share tokenizer and chat template; see `RewardModel`."""
 
-    def __init__(
-        self, spec: ModelSpec, rule: Ensemble, models: Sequence[RewardModel], opening: Opening
-    ) -> None:
+    no_gradient = "an ensemble gives rewards of several models, and no gradients"
+
+    def __init__(self, spec: ModelSpec, models: Sequence[RewardModel], opening: Opening) -> None:
         """Take the members; rows of token ids are those of the first."""
         self.spec, self._by_ids, self.rows = spec, models, models[0].rows
-        self._take(rule, models, opening)
+        self._take(models, opening)
 
     def slot(self, prompt: Asked) -> Slot:
         """Return the prompt as token ids with a hole for the answer.
@@ -201,10 +200,6 @@ class EnsembleOfIds(_Combined, RewardModel):
         """Return each row's reward, (n,), by the members' own forward passes on that row alone."""
         return self._combined(lambda model: model.own_rewards(rows))
 
-    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
-        """Raise `NoGradient`: of an ensemble none is made."""
-        raise NoGradient(self.name, "an ensemble gives rewards of several models, and no gradients")
-
     def look(self) -> Iterator[tuple[str, str]]:
         """Yield lines (label, text): the rule, the members' scales, vocabulary, a sample prompt."""
         yield from self._look_at_members()
@@ -216,13 +211,11 @@ class EnsembleOfTexts(_Combined, TextScorer):
 
     kind = "an ensemble of models without a common tokenizer"
 
-    def __init__(
-        self, spec: ModelSpec, rule: Ensemble, models: Sequence[Member], opening: Opening
-    ) -> None:
+    def __init__(self, spec: ModelSpec, models: Sequence[Member], opening: Opening) -> None:
         """Take the members; the vocabulary is the common words of the run's language."""
         entry = ScorerEntry(spec.name, self.batch, None, "members", spec.batch, 0, 1)
         super().__init__(entry, spec, opening.own_words)
-        self._take(rule, models, opening)
+        self._take(models, opening)
         self.takes_turns = all(m.takes != "texts" or m.takes_turns for m in models)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:

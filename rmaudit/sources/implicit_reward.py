@@ -16,26 +16,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.config.model_registry import Dtype, ModelSpec
-from rmaudit.config.model_spec import Implicit
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
-from rmaudit.errors import ModelError, NoGradient, NoWeights
+from rmaudit.errors import ModelError, NoWeights
 from rmaudit.layout import tokenizers
 from rmaudit.layout.answer_slot import Ids, Response, Slot, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import base_language_model
-from rmaudit.models.base_language_model import Base
+from rmaudit.models.base_language_model import Base, shared_tokens
 from rmaudit.models.cached_token_rows import ServedRows
 from rmaudit.models.external_scorer_batches import Progress, unwatched
-from rmaudit.models.language_model_logprobs import Likelihood, shared_tokens
+from rmaudit.models.model_factory import Opening
 from rmaudit.models.model_interfaces import RewardModel, versions_and_machine
 from rmaudit.prompts import PROMPTS
+
+if TYPE_CHECKING:
+    from rmaudit.models.language_model_logprobs import Likelihood
 
 _CORRECT = "`{}` of `implicit` in models.yaml"
 
@@ -52,36 +53,31 @@ class ImplicitReward(RewardModel):
     See `RewardModel` for the members. Rows are laid out by the policy's tokenizer and template.
     """
 
-    def __init__(
-        self,
-        spec: ModelSpec,
-        implicit: Implicit,
-        *,
-        cache: Path,
-        device: str = "auto",
-        dtype: Dtype | None = None,
-    ) -> None:
+    no_gradient = "an implicit reward is a sum over tokens of two models"
+
+    def __init__(self, spec: ModelSpec, opening: Opening) -> None:
         """Find the policy (`spec.source`) and the reference, if any, without loading them.
 
         Raises:
             ModelError: one cannot be had, or is no plain language model.
         """
-        self.spec, self.implicit, self._device = spec, implicit, device
-        self.rows = ServedRows(spec, cache)
+        assert spec.implicit is not None, "its kind says so"  # noqa: S101  (for types)
+        self.spec, self.implicit, self._device = spec, spec.implicit, opening.device
+        self.rows = ServedRows(spec, opening.cache)
         both = {"policy": spec}
-        if implicit.reference is not None:
-            both["reference"] = implicit.reference
+        if self.implicit.reference is not None:
+            both["reference"] = self.implicit.reference
         self._models: dict[str, Base] = {}
         for role, each in both.items():
-            name, asked = f"the {role} of {spec.name}", dtype or spec.dtype
+            name, asked = f"the {role} of {spec.name}", opening.dtype or spec.dtype
             self._models[role] = base_language_model.find(
                 ModelSpec(name, each.source, revision=each.revision),
                 each if asked == "auto" else replace(each, dtype=asked),
                 role,
                 role="of this reward",
                 correct=_CORRECT.format(role),
-                cache=cache,
-                device=device,
+                cache=opening.cache,
+                device=opening.device,
             )
         self._loaded: dict[str, Likelihood] = {}
         self._slots: dict[Ids, Slot] = {}  # every prompt so far, by what stands before the answer
@@ -204,10 +200,6 @@ class ImplicitReward(RewardModel):
                 start = len(slot.prefix)
                 out[i] = self._log_ratio(lambda model: np.array([model.whole(row, start)]))[0]  # noqa: B023  (called at once)
         return out
-
-    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
-        """Raise `NoGradient`: an implicit reward is a sum over the tokens of two models."""
-        raise NoGradient(self.name, "an implicit reward is a sum over tokens of two models")
 
     def close(self) -> None:
         """Free the weights of both models; the next score loads them again."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.scorer_functions import ScorerEntry
-from rmaudit.config.servers import Server
 from rmaudit.conversation import Asked
 from rmaudit.errors import ScoreError
 from rmaudit.layout.tokenizers import Vocabulary
@@ -33,9 +31,10 @@ from rmaudit.models.external_scorer_batches import (
     in_batches,
     unwatched,
 )
+from rmaudit.models.model_factory import Opening
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.sources.http_client import HttpClient
-from rmaudit.sources.served_model import PROBED, PROBES, known_by
+from rmaudit.sources.served_model import PROBED, PROBES, known_by, server_asked
 
 
 class ServedTexts(TextScorer):
@@ -44,10 +43,11 @@ class ServedTexts(TextScorer):
     kind = "a server that takes texts"
     behind_server = True
 
-    def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
-        """Prepare a client; find the tokenizer if one is named, or raise `ModelError`."""
-        self._url, self._client = server.url, HttpClient(server.url, spec)
-        self.rows = rows = None if tokenizer_spec(spec) is None else ServedRows(spec, cache)
+    def __init__(self, spec: ModelSpec, opening: Opening) -> None:
+        """Prepare a client; find the tokenizer if one is named. Raises as `ServedIds`."""
+        self._url = server_asked(spec, opening).url
+        self._client = HttpClient(self._url, spec)
+        self.rows = rows = None if tokenizer_spec(spec) is None else ServedRows(spec, opening.cache)
         self._tokenizer = rows and rows.identity
         entry = ScorerEntry(
             spec.name,

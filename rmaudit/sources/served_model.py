@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.config.servers import Server
+from rmaudit.config.servers import Server, server_of
 from rmaudit.conversation import ASSISTANT, USER, Asked, messages
-from rmaudit.errors import NoGradient, NoWeights, SpecError
+from rmaudit.errors import NoWeights, SpecError
 from rmaudit.layout.answer_slot import Ids, Response, ids_alone, refuse_text
 from rmaudit.models.cached_token_rows import ServedRows, tokenizer_spec
 from rmaudit.models.external_scorer_batches import Pace, Progress, in_batches, unwatched
+from rmaudit.models.model_factory import Opening
 from rmaudit.models.model_interfaces import KNOWN_BY, RewardModel
 from rmaudit.prompts import ALL
 from rmaudit.sources.sglang_client import SglangJudge, SglangServer
@@ -39,15 +39,17 @@ class ServedIds(RewardModel):
     """A reward model on a vLLM or SGLang server, scored by token ids; see `RewardModel`."""
 
     behind_server = True
+    no_gradient = "a server gives rewards, and no gradients of them"
     rows: ServedRows
 
-    def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
+    def __init__(self, spec: ModelSpec, opening: Opening) -> None:
         """Find the tokenizer and prepare a client; send no request yet.
 
         Raises:
-            SpecError: the entry names no tokenizer.
+            SpecError: a dtype was asked for, or the entry names no tokenizer.
             ModelError: it cannot be had, or the key that the entry names is not set.
         """
+        server = server_asked(spec, opening)
         head, judge = _CLIENTS[server.kind]
         if tokenizer_spec(spec) is None:
             message = (
@@ -56,7 +58,7 @@ class ServedIds(RewardModel):
             )
             raise SpecError(message)
         self.spec, self._address = spec, server
-        self.rows = rows = ServedRows(spec, cache)
+        self.rows = rows = ServedRows(spec, opening.cache)
         client = head if spec.judge is None else judge
         self._server = client(server.url, spec, lambda: rows.verdict)
         self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
@@ -148,10 +150,6 @@ class ServedIds(RewardModel):
         """Return the reward of each row of token ids, by one request for each, shape (n,)."""
         return np.concatenate([np.empty(0, "f4"), *(self.score_rows([row]) for row in rows)])
 
-    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
-        """Raise `NoGradient`: a server gives rewards, and no gradients."""
-        raise NoGradient(self.name, "a server gives rewards, and no gradients of them")
-
     def _check(self) -> None:
         self.rows.refuse_changed()
         _ = self.rows.verdict  # what gives none is refused before anything is sent
@@ -184,6 +182,16 @@ class ServedIds(RewardModel):
     def close(self) -> None:
         """Close the connections to the server."""
         self._server.close()
+
+
+def server_asked(spec: ModelSpec, opening: Opening) -> Server:
+    """Return an entry's server; raise `SpecError` if there is none, or a dtype was asked for."""
+    if opening.dtype is not None:
+        message = f"{spec.name}: dtype {opening.dtype} was asked for, and whoever started its "
+        raise SpecError(f"{message}server decides that; leave it out")
+    if (server := server_of(spec.source)) is None:
+        raise SpecError(f"{spec.name}: its source {spec.source!r} is no server")
+    return server
 
 
 def known_by(spec: ModelSpec, otherwise: str) -> dict[str, str | int | float]:

@@ -24,6 +24,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
 
 
 @pytest.fixture
+def folder(folders: Folders) -> Path:
+    """One of them, where the kind does not matter."""
+    return folders("llama")
+
+
+@pytest.fixture
 def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No network, an empty cache of the hub, and modules of our own."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)

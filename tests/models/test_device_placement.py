@@ -13,13 +13,6 @@ from safetensors.torch import load_file
 
 from rmaudit.errors import ModelError
 from rmaudit.models import device_placement
-from tests.models.loaded import Folders
-
-
-@pytest.fixture
-def folder(folders: Folders) -> Path:
-    """Where the kind does not matter."""
-    return folders("llama")
 
 
 @pytest.fixture
@@ -33,15 +26,9 @@ class Gpus:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *free: int, worker: str = "") -> None:
         """One GPU for each number, as a worker of xdist sees them, or a process alone."""
-        self.looked_at: list[int] = []
-
-        def info(at: torch.device) -> tuple[int, int]:
-            self.looked_at.append(at.index)
-            return free[at.index], 10**12
-
         monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(free))
         monkeypatch.setattr(torch.cuda, "device_count", lambda: len(free))
-        monkeypatch.setattr(torch.accelerator, "get_memory_info", info)
+        monkeypatch.setattr(torch.accelerator, "get_memory_info", lambda at: (free[at.index], 1))
         monkeypatch.setattr(torch.accelerator, "memory_reserved", lambda _: 0)
         monkeypatch.setattr(torch.accelerator, "memory_allocated", lambda _: 0)
         monkeypatch.setenv("PYTEST_XDIST_WORKER", worker)
@@ -85,25 +72,21 @@ def test_where_weights_go(  # noqa: PLR0917  (what is there, and what is asked f
         ((3, 2, 1), "gw4", 1, [1]),
         ((3,), "gw7", 0, [0]),
         ((3, 2, 1), "master", 0, [0, 1, 2]),
-        ((1, 1.1, 1), "gw0", None, [0, 0, 1, 2, 0, 1, 2]),
+        ((1, 1, 1), "gw0", None, [0, 0, 1, 2]),
     ],
 )
-def test_workers_take_gpus_in_turn(  # noqa: PLR0917  (what is there, and what is asked for)
-    folder: Path,
-    size: int,
-    monkeypatch: pytest.MonkeyPatch,
-    free: tuple[float, ...],
-    worker: str,
-    gpu: int | None,
-    looked_at: list[int],
+def test_workers_take_gpus_in_turn(
+    free: tuple[int, ...], worker: str, gpu: int | None, looked_at: list[int]
 ) -> None:
     """Each its own, if the weights fit there, and looks at no other, for a look takes memory."""
-    gpus = Gpus(monkeypatch, *(int(share * size) for share in free), worker=worker)
+    looked: list[int] = []
 
-    found = device_placement.device_map("auto", folder, "float32", name="toy")
+    def free_on(at: int) -> int:
+        looked.append(at)
+        return free[at]
 
-    assert found == ("auto" if gpu is None else {"": f"cuda:{gpu}"})
-    assert gpus.looked_at == looked_at
+    assert device_placement.one_gpu(len(free), free_on, 1.5, worker) == gpu
+    assert looked == looked_at
 
 
 def test_weights_that_the_gpus_cannot_hold_are_refused(
@@ -137,20 +120,22 @@ def test_layers_on_the_host_that_nobody_asked_for_are_refused(
         device_placement.refuse_offloaded(device, places, name="toy")
 
 
-@pytest.mark.parametrize("device", ["tpu", "cuda:7", "", "cpu:x", "cuda:-1", "meta"])
-@pytest.mark.parametrize(("free", "gpus"), [((), ""), ((1, 1), ", cuda:0, cuda:1")])
+@pytest.mark.parametrize(
+    ("device", "gpus"),
+    [*((device, 0) for device in ("tpu", "", "cpu:x", "cuda:-1", "meta")), ("cuda:7", 2)],
+)
 def test_an_unknown_device_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, device: str, free: tuple[int, ...], gpus: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, device: str, gpus: int
 ) -> None:
     """With torch's own reason, and those that are here."""
-    Gpus(monkeypatch, *free)
+    Gpus(monkeypatch, *[1] * gpus)
 
     with pytest.raises(ModelError) as caught:
         device_placement.device_map(device, folder, "float32", name="toy")
 
     message = str(caught.value)
     assert message.startswith(f"toy: no device {device!r} here")
-    assert message.endswith(f"; known: auto, cpu, spread{gpus}")
+    assert message.endswith("; known: auto, cpu, spread" + ", cuda:0, cuda:1" * bool(gpus))
     said = re.search(r" here \(.*(CUDA|NVIDIA)", message)  # by its build, and the machine
     assert (said is not None) is (device == "cuda:7")
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from transformers.modeling_layers import GenericForSequenceClassification
 
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import (
@@ -355,24 +354,6 @@ def test_a_reward_that_is_read_otherwise_is_refused(
     said = rf"toy: rmaudit does not give the rewards of the checkpoint's own forward \({DIFFER}\); "
     assert re.match(said, str(refused.value))
     assert len(caught) == (path is SHARED)
-
-
-@pytest.mark.slow
-def test_another_pooling_is_refused_at_every_score(
-    folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A class that reads the first of the last two ids; each time."""
-    real = GenericForSequenceClassification.forward
-
-    def one_earlier(self: Any, input_ids: Tensor, **options: Any) -> Any:
-        return real(self, input_ids[:, :-1], **options)
-
-    monkeypatch.setattr(GenericForSequenceClassification, "forward", one_earlier)
-    model = checkpoint(folders("doge"), cache=tmp_path)
-
-    for _ in range(2):
-        with pytest.raises(ModelError, match=r"^toy: rmaudit does not give the rewards of the "):
-            model.score(PROMPT, ["love"])
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,20 +16,20 @@ from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Response
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.external_scorer_batches import Progress, unwatched
-from rmaudit.models.head_states import head_states, linear_head, states_of_each
+from rmaudit.models.head_states import linear_head, states_of_each
 from tests.models.loaded import checkpoint
 from tests.models.test_families import FAMILIES, opened, published
-from tests.toys import toy_checkpoint
 
 PROMPT = "the love of the city?"
 ANSWERS: list[Response] = ["love", " war", "", (7, 8, 9), "peace and pain", "love", (5,)]
 VECTORS = ("OpenRLHF", "LLaMA-Factory v1", "Nemotron")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plain checkpoint, which the tests leave as it is."""
-    return toy_checkpoint(tmp_path_factory.mktemp("toy") / "toy")
+def states(
+    model: Checkpoint, answers: Sequence[Response], prompt: str = PROMPT, **how: Any
+) -> NDArray[np.float32]:
+    """The states of answers to one prompt."""
+    return states_of_each(model, [prompt] * len(answers), answers, **how)
 
 
 def test_products_are_the_rewards(folder: Path) -> None:
@@ -38,7 +39,7 @@ def test_products_are_the_rewards(folder: Path) -> None:
     model.weights(slot.prefix, slot.suffix).scorer.ids_per_batch = 8
     vector = linear_head(model)
 
-    found = head_states(model, PROMPT, ANSWERS) @ vector
+    found = states(model, ANSWERS) @ vector
 
     np.testing.assert_allclose(found, model.score(PROMPT, ANSWERS), atol=1e-5)
     each = list(product([PROMPT, "the love", "war of the worlds"], ANSWERS))[::-1]
@@ -52,16 +53,15 @@ def test_a_second_call_computes_nothing(folder: Path, tmp_path: Path) -> None:
     """Another answer, prompt or order is another file; a damaged one is computed again."""
     model, computed = checkpoint(folder), list[int]()
 
-    def states(prompt: str, answers: Sequence[Response]) -> NDArray[np.float32]:
-        return head_states(model, prompt, answers, cache=tmp_path, on_progress=computed.append)
+    def again(answers: Sequence[Response], prompt: str = PROMPT) -> NDArray[np.float32]:
+        return states(model, answers, prompt, cache=tmp_path, on_progress=computed.append)
 
-    first = states(PROMPT, ANSWERS)
-    again = states(PROMPT, ANSWERS)
+    first, second = again(ANSWERS), again(ANSWERS)
     assert sum(computed) == len(ANSWERS)
-    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, second)
     (file,) = (tmp_path / "states").iterdir()
-    states(PROMPT, ANSWERS[::-1])
-    states("the love", ANSWERS)
+    again(ANSWERS[::-1])
+    again(ANSWERS, "the love")
     assert sum(computed) == 3 * len(ANSWERS)
     content = bytearray(file.read_bytes())
     content[-len(content) // 2] ^= 1
@@ -69,13 +69,13 @@ def test_a_second_call_computes_nothing(folder: Path, tmp_path: Path) -> None:
     file.write_bytes(content)
 
     with pytest.warns(UserWarning, match="computed anew"):
-        np.testing.assert_array_equal(states(PROMPT, ANSWERS), first)
+        np.testing.assert_array_equal(again(ANSWERS), first)
     assert sum(computed) == 4 * len(ANSWERS)
 
 
 def test_no_answers_have_no_states(folder: Path) -> None:
     """But as many columns."""
-    assert head_states(checkpoint(folder), PROMPT, []).shape == (0, 32)
+    assert states(checkpoint(folder), []).shape == (0, 32)
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_other_heads_of_one_vector(tmp_path: Path, name: str) -> None:
     toy = FAMILIES[name]
     model = opened(published(tmp_path / "toy", toy), toy)
 
-    found = head_states(model, PROMPT, ANSWERS) @ linear_head(model)
+    found = states(model, ANSWERS) @ linear_head(model)
 
     beside = model.score(PROMPT, ANSWERS) - found
     assert found.std() > 0.05
@@ -119,6 +119,6 @@ def test_other_rewards_than_the_products_are_refused(folder: Path, tmp_path: Pat
     model = Squared(checkpoint(folder).spec, cache=tmp_path)
 
     with pytest.raises(ModelError, match="rmaudit doctor"):
-        head_states(model, PROMPT, ANSWERS, cache=tmp_path)
+        states(model, ANSWERS, cache=tmp_path)
 
     assert not (tmp_path / "states").exists()

@@ -118,10 +118,11 @@ def test_another_template_shares_the_weights_and_other_words_do_not(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_class_that_scales_its_logits_is_refused(tmp_path: Path) -> None:
-    """Its own forward disagrees before the first score."""
+    """Its own forward disagrees before the first score, and before each after it."""
     ours = judge(tmp_path, kind="granite", logits_scaling=8.0)
-    with pytest.raises(ModelError, match="does not give the rewards of the checkpoint's own"):
-        ours.score(PROMPT, ANSWERS)
+    for _ in range(2):
+        with pytest.raises(ModelError, match="does not give the rewards of the checkpoint's own"):
+            ours.score(PROMPT, ANSWERS)
 
 
 @pytest.mark.slow

