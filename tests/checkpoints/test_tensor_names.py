@@ -1,6 +1,6 @@
 """Names become those of the class, or those that PEFT saves, and nothing else is left out.
 
-That each wrapper's prefix is left out, `tests/models/test_reported_layouts.py` has.
+That each wrapper's prefix is left out, `tests/models/test_transformers_loader.py` has.
 """
 
 from __future__ import annotations

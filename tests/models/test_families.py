@@ -22,12 +22,11 @@ from transformers import AutoModel
 
 from rmaudit.checkpoints import head_detection, heads
 from rmaudit.checkpoints.heads import encoder, gated, linear, verdict_logits
-from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.scoring import ScoringPath
 from tests import published_layout
 from tests.float64 import all_in_float64, assert_slopes
-from tests.models.loaded import change, rows_of
+from tests.models.loaded import change, checkpoint, rows_of
 from tests.published_formulas import reward
 from tests.published_layout import bare_gate, normed_gate
 from tests.toys import SIZES, toy_checkpoint, toy_tokenizer
@@ -218,8 +217,7 @@ def published(folder: Path, toy: Toy) -> Path:
 
 def opened(folder: Path, toy: Toy) -> Checkpoint:
     """The folder as a reward model."""
-    spec = ModelSpec("toy", str(folder), dtype="float32", logit=toy.logit)
-    return Checkpoint(spec, cache=folder.parent / "cache")
+    return checkpoint(folder, dtype="float32", logit=toy.logit)
 
 
 def pattern_in(prefix: tuple[int, ...]) -> int:

@@ -6,6 +6,7 @@ names; rows are laid out here as the makers' code does, with the token at their 
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
-from rmaudit.config.model_registry import ModelSpec, load_registry
+from rmaudit.config.model_registry import load_registry
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout import sentencepiece_model
 from rmaudit.models.checkpoint_doctor import examine
@@ -25,7 +26,7 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.scores.sweep import PROTOCOLS, sweep
 from rmaudit.scoring import ScoringPath
 from tests import internlm2, published_layout
-from tests.models.loaded import change
+from tests.models.loaded import change, checkpoint
 from tests.published_formulas import exact_rows, gap, paper_rows
 
 PROMPT = PROMPTS["greatest"]
@@ -47,11 +48,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def opened(folder: Path, **more: Any) -> Checkpoint:
-    """The folder as a model in float32."""
-    settings: dict[str, Any] = {"dtype": "float32", **more}
-    spec = ModelSpec("toy", str(folder), **settings)
-    return Checkpoint(spec, cache=folder.parent / "cache")
+opened = partial(checkpoint, dtype="float32")
 
 
 def measured(
