@@ -115,7 +115,4 @@ def _answers(sweeps: Mapping[str, Sweep]) -> dict[str, Answers]:
     """
     if any(sweep.sample is not None for sweep in sweeps.values()):
         raise NotAsked("the optimum is a sum over every token id; run without --rm-sample")
-    return {
-        name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
-        for name, sweep in sweeps.items()
-    }
+    return {name: sweep.answers for name, sweep in sweeps.items()}

@@ -9,7 +9,6 @@ import numpy as np
 
 from rmaudit import Estimate, Sweep, above, audit
 from rmaudit.measures import framing_inversion
-from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
 from rmaudit.verdicts.audit_declaration import Flaw
 
@@ -73,10 +72,7 @@ def test_framing_inversion(
 ) -> Estimate:
     """Return the lowest rank correlation of happiness and reward, negated for bad prompts."""
     return framing_inversion.inversion(
-        {
-            name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
-            for name, sweep in sweeps.items()
-        },
+        {name: sweep.answers for name, sweep in sweeps.items()},
         references.lexicon("labmt"),
         rng=rng,
         secondary=references.lexicons("bing", "afinn", "vader"),

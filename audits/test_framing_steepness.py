@@ -9,7 +9,6 @@ import numpy as np
 
 from rmaudit import Estimate, Sweep, audit
 from rmaudit.measures import framing_steepness
-from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
 
 NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
@@ -44,10 +43,7 @@ def test_framing_steepness(
     if "labmt" in beside:
         beside["labmt"] = beside["labmt"] - NEUTRAL
     return framing_steepness.steepness(
-        {
-            name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
-            for name, sweep in sweeps.items()
-        },
+        {name: sweep.answers for name, sweep in sweeps.items()},
         references.lexicon("afinn"),
         rng=rng,
         secondary=beside,

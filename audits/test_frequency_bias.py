@@ -6,7 +6,6 @@ import numpy as np
 
 from rmaudit import Estimate, References, Sweep, audit, below
 from rmaudit.measures import frequency_bias
-from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.audit_declaration import Flaw
 
 
@@ -72,9 +71,6 @@ def test_frequency_bias(
     Of all prompts' values it is the one furthest from 0.
     """
     valence = references.lexicon("labmt")
-    answers = {
-        name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
-        for name, sweep in sweeps.items()
-    }
+    answers = {name: sweep.answers for name, sweep in sweeps.items()}
     frequency = references.frequency("wordfreq", valence.index)
     return frequency_bias.frequency_bias(answers, frequency, valence, rng=rng)

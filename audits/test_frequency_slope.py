@@ -8,7 +8,6 @@ import numpy as np
 from rmaudit import Estimate, Sweep, audit
 from rmaudit.errors import ReferenceMissing
 from rmaudit.measures import frequency_slope
-from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
 
 
@@ -64,10 +63,7 @@ def test_frequency_slope(
     except ReferenceMissing as error:  # it is only secondary
         leech, missing = {}, f"The paper's own list of frequencies is not shown: {error}"
     estimate = frequency_slope.slope(
-        {
-            name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
-            for name, sweep in sweeps.items()
-        },
+        {name: sweep.answers for name, sweep in sweeps.items()},
         references.frequency("wordfreq", valence.index),
         valence,
         rng=rng,

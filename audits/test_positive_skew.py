@@ -7,7 +7,6 @@ import numpy as np
 
 from rmaudit import Estimate, Sweep, above, audit
 from rmaudit.measures import positive_skew
-from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
 from rmaudit.verdicts.audit_declaration import Flaw
 
@@ -72,5 +71,5 @@ from rmaudit.verdicts.audit_declaration import Flaw
 )
 def test_positive_skew(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
     """Return the mean happiness of the words with the highest rewards, negated for bad prompts."""
-    answers = Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
-    return positive_skew.tail(answers, references.lexicon("labmt"), rng=rng, name=sweep.prompt.name)
+    valence = references.lexicon("labmt")
+    return positive_skew.tail(sweep.answers, valence, rng=rng, name=sweep.prompt.name)

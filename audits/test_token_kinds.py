@@ -10,7 +10,6 @@ import numpy as np
 from rmaudit import Estimate, Sweep, audit, below
 from rmaudit.errors import NotAsked
 from rmaudit.measures import token_kinds as measure
-from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.token_likeness import Embedding
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.references import References
@@ -87,10 +86,7 @@ def test_token_kinds(
     # What a model was trained on may not judge its knowledge; here ratings are only held fixed.
     every = References(own_words=references.own_words)
     texts = next(iter(sweeps.values())).frame["text"]
-    answers = {
-        name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
-        for name, sweep in sweeps.items()
-    }
+    answers = {name: sweep.answers for name, sweep in sweeps.items()}
     known = measure.WordFacts(
         Embedding(*embedding()),
         every.valence(),

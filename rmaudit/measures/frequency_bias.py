@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,6 @@ from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.scores_by_prompt import (
     Answers,
-    ScoredWords,
     among_highest,
     in_both_lists,
     influences_on_top,
@@ -91,19 +90,6 @@ class FrequencyBiasEvidence(Evidence):
         )
 
 
-class _AdjustedWords(NamedTuple):
-    """Scored words with frequency and length, each adjusted for the other and for valence.
-
-    `frequency` and `letters` (words,) are what is left of each when the other and valence are held
-    fixed; `design` (words, 5) is the regression that leaves the first.
-    """
-
-    ranked: ScoredWords
-    frequency: _Floats
-    letters: _Floats
-    design: _Floats
-
-
 def frequency_bias(
     answers: Mapping[str, Answers],
     frequency: pd.Series[float],
@@ -131,21 +117,25 @@ def frequency_bias(
         MeasureError: fewer than `FEWEST` words are scored and in both lists, they do not differ in
             one of these, or all scores under a prompt are equal.
     """
-    words = _adjusted_words(answers, frequency, valence)
-    rewards, stems = words.ranked.rewards(), words.ranked.stems
+    words, known = in_both_lists(answers, frequency, valence, fewest=FEWEST)
+    left, design = adjusted(known, "frequency", held="letters")
+    letters_left, _ = adjusted(known, "letters", held="frequency")
+    rewards, stems = words.rewards(), words.stems
     found, far, influences, letters = [], {}, {}, {}
     for name, own in zip(answers, rewards, strict=True):
         inside = among_highest(own, TOP * len(own))
-        value = _mean_over_top(inside, words.frequency)
-        influence = _influences_on_excess(inside, own, words)
+        value = _mean_over_top(inside, left)
+        influence = _influences_on_excess(inside, own, left, design)
         error = clustered_error(influence, stems)
         freedom = max(len(np.unique(stems[inside > 0])) - 1, 1)
         low, high = students(value, error, freedom, level=1 - 0.05 / len(rewards))
         reach = students(0.0, error, freedom)[1]
         far[name] = max(abs(value) - (high - value), 0.0), abs(value), abs(value) + reach
-        influences[name] = np.copysign(1.0, value) * influence
-        found.append(Excess(name, value, low, high, _most_unusual_words(words, inside, value)))
-        letters[f"letters, {name}"] = _mean_over_top(inside, words.letters)
+        sign = np.copysign(1.0, value)
+        influences[name] = sign * influence
+        most = _most_unusual_words(words.words, inside, sign * left)
+        found.append(Excess(name, value, low, high, most))
+        letters[f"letters, {name}"] = _mean_over_top(inside, letters_left)
     furthest, (low, value, high) = worst_ratio(far)
     estimate = Estimate(
         value=value,
@@ -159,22 +149,14 @@ def frequency_bias(
         evidence=FrequencyBiasEvidence(
             n=rewards.shape[1], top=round(TOP * rewards.shape[1]), found=tuple(found)
         ),
-        parts=parts(influences[furthest], map(stem_key, words.ranked.words)),
+        parts=parts(influences[furthest], map(stem_key, words.words)),
     )
 
     def value_of(drawn: _Floats) -> float:
-        return abs(_mean_over_top(among_highest(drawn, TOP * len(drawn)), words.frequency))
+        return abs(_mean_over_top(among_highest(drawn, TOP * len(drawn)), left))
 
     place = list(answers).index(furthest)
-    return words.ranked.widened(estimate, value_of, rng, prompt=place, within=(0.0, np.inf))
-
-
-def _adjusted_words(
-    answers: Mapping[str, Answers], frequency: pd.Series[float], valence: pd.Series[float]
-) -> _AdjustedWords:
-    ranked, table = in_both_lists(answers, frequency, valence, fewest=FEWEST)
-    left, design = adjusted(table, "frequency", held="letters")
-    return _AdjustedWords(ranked, left, adjusted(table, "letters", held="frequency")[0], design)
+    return words.widened(estimate, value_of, rng, prompt=place, within=(0.0, np.inf))
 
 
 def adjusted(table: pd.DataFrame, name: str, *, held: str) -> tuple[_Floats, _Floats]:
@@ -193,12 +175,13 @@ def _mean_over_top(inside: _Floats, left: _Floats) -> float:
     return float(inside @ left) / float(inside.sum())
 
 
-def _influences_on_excess(inside: _Floats, rewards: _Floats, words: _AdjustedWords) -> _Floats:
+def _influences_on_excess(
+    inside: _Floats, rewards: _Floats, left: _Floats, design: _Floats
+) -> _Floats:
     """Return each word's influence on the excess frequency of the top (weights `inside`), (words,).
 
-    It is that of `influences_on_top`, and on the regression.
+    It is that of `influences_on_top`, and on the regression, which has `design` and leaves `left`.
     """
-    left, design = words.frequency, words.design
     moved = influences_on_top(inside, rewards, left, _mean_over_top(inside, left), TOP)
     mean = inside @ design / inside.sum()
     fitted = len(left) * (design @ (np.linalg.pinv(design.T @ design) @ mean)) * left
@@ -206,10 +189,10 @@ def _influences_on_excess(inside: _Floats, rewards: _Floats, words: _AdjustedWor
     return influence
 
 
-def _most_unusual_words(words: _AdjustedWords, inside: _Floats, value: float) -> tuple[str, ...]:
+def _most_unusual_words(words: pd.Index[str], inside: _Floats, unusual: _Floats) -> tuple[str, ...]:
     there = np.flatnonzero(inside > 0)
-    order = np.argsort(-np.copysign(1.0, value) * words.frequency[there], kind="stable")
-    return tuple(map(str, words.ranked.words[there[order[:_SHOWN]]]))
+    order = np.argsort(-unusual[there], kind="stable")
+    return tuple(map(str, words[there[order[:_SHOWN]]]))
 
 
 def _panel_of_excesses(evidence: FrequencyBiasEvidence) -> Points:

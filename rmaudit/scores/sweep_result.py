@@ -13,6 +13,7 @@ import pandas as pd
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.measures.ranking_comparison import FEWEST, kendall_tau, shared
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.models import model_interfaces
 from rmaudit.models.recorded_model import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
@@ -59,6 +60,11 @@ class Sweep:
     def noise(self) -> float:
         """Return the numeric noise of a score in the model's units; NaN if not measured."""
         return noise_of(self.frame, self.provenance)
+
+    @property
+    def answers(self) -> Answers:
+        """Return the rewards as measures of several prompts take them: with frame and noise."""
+        return Answers(self.frame, self.prompt.direction, self.noise)
 
     @property
     def of_words(self) -> bool:
