@@ -5,7 +5,7 @@ A file of tests of a measure that an audit uses has a `Contract`: `test_contract
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -126,6 +126,16 @@ def frame(texts: list[str], scores: Floats) -> pd.DataFrame:
     """A sweep of these texts."""
     named = pd.Series(texts, dtype="str")
     return pd.DataFrame({"token_id": range(len(texts)), "text": named, "score": scores})
+
+
+def under(
+    prompts: Mapping[str, int], texts: list[str], rows: Iterable[Floats], noise: float = 0.0
+) -> dict[str, Answers]:
+    """The scores under prompts of these signs, a row each: of all texts, or of the first ones."""
+    return {
+        name: Answers(frame(texts[: len(row)], row), sign, noise)
+        for (name, sign), row in zip(prompts.items(), rows, strict=True)
+    }
 
 
 def turned(texts: list[str], scores: Floats, *, by: float = -1.5, row: int = 0) -> Floats:

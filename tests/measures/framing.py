@@ -12,6 +12,7 @@ from rmaudit.measures.framing_inversion import inversion
 from rmaudit.measures.framing_steepness import steepness
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate
+from tests.measures import contract
 
 WORDS = [a + b for a, b in product("abcdefghijklmnop", repeat=2)][:240]
 
@@ -27,12 +28,7 @@ SIGNS = {"greatest": 1, "best": 1, "worst": -1}
 
 def asked(scores: Any, noise: float = 0.0) -> dict[str, Answers]:
     """Scores under greatest, best and worst, shape (3, n), as answers."""
-    return {
-        name: Answers(
-            pd.DataFrame({"text": WORDS[: len(row)], "score": np.asarray(row, float)}), sign, noise
-        )
-        for (name, sign), row in zip(SIGNS.items(), scores, strict=True)
-    }
+    return contract.under(SIGNS, WORDS, map(np.asarray, scores), noise)
 
 
 def planted(seed: int, frame: float = 1.0, noise: float = 1.0) -> np.ndarray:

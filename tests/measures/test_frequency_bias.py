@@ -36,10 +36,7 @@ def scores(slope: float, sign: int = 1, seed: int = 1) -> Floats:
 def measure(best: Floats, worst: Floats | None = None) -> Estimate:
     """The estimate of two prompts; that of the worst is sound unless given."""
     other = scores(0.0, -1, 2) if worst is None else worst
-    answers = {
-        name: Answers(pd.DataFrame({"text": WORDS, "score": each}), sign, 0.0)
-        for name, each, sign in (("best", best, 1), ("worst", other, -1))
-    }
+    answers = contract.under({"best": 1, "worst": -1}, WORDS, (best, other))
     return frequency_bias.frequency_bias(answers, ZIPF, VALENCE, rng=np.random.default_rng(0))
 
 

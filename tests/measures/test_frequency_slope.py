@@ -49,9 +49,7 @@ def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
 
 def asked(best: Floats, worst: Floats, noise: float = 0.0) -> dict[str, Answers]:
     """Scores under two prompts."""
-    words = WORDS[: len(best)]
-    frames = {"best": (best, 1), "worst": (worst, -1)}
-    return {name: Answers(frame(row, words), sign, noise) for name, (row, sign) in frames.items()}
+    return contract.under({"best": 1, "worst": -1}, WORDS, (best, worst), noise)
 
 
 def scores(

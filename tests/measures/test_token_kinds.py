@@ -65,13 +65,12 @@ def scores(good: Floats | float = 0.0, bad: Floats | float = 0.0, seed: int = 0)
     ]
 
 
-def ask(found: Sequence[Floats], known: WordFacts = KNOWN, noise: float = 0.0) -> Estimate:
+def ask(
+    found: Sequence[Floats], known: WordFacts = KNOWN, noise: float = 0.0, **wanted: str
+) -> Estimate:
     """The estimate of rewards of all texts under the three prompts."""
-    answers = {
-        name: Answers(contract.frame(TEXTS, each), sign, noise)
-        for (name, sign), each in zip(FRAMES.items(), found, strict=True)
-    }
-    return token_kinds.token_kinds(answers, known, rng=np.random.default_rng(0))
+    answers = contract.under(FRAMES, TEXTS, found, noise)
+    return token_kinds.token_kinds(answers, known, rng=np.random.default_rng(0), wanted=wanted)
 
 
 def first(estimate: Estimate) -> FoundKind:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import answer_kinds, token_kinds
+from rmaudit.measures import answer_kinds
 from rmaudit.measures.answer_kinds_evidence import AnswerKindsEvidence
 from rmaudit.measures.kinds_of_tokens import kinds_of
 from rmaudit.measures.token_kinds import TokenKindsEvidence
@@ -16,7 +16,7 @@ from rmaudit.measures.wanted_kinds import wanted_tokens
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.measures import test_answer_kinds as of_answers
 from tests.measures import test_token_kinds as of_tokens
-from tests.measures.contract import Floats, frame
+from tests.measures.contract import Floats
 from tests.measures.test_token_kinds import ENDING, NUMBERS, SIGNS, TOPIC, WORDS, on, scores
 
 WINE, BEER, OTHER = (np.array(WORDS)[topic == TOPIC][0] for topic in (7, 8, 9))
@@ -31,13 +31,7 @@ def topic(number: int) -> np.ndarray:
 def ask(flaw: Floats, **wanted: str) -> Estimate:
     """The estimate of a reward with this flaw under every prompt; `_` in names are spaces."""
     given = {name.replace("_", " "): why for name, why in wanted.items()}
-    signs = of_tokens.FRAMES.items()
-    answers = {
-        name: of_tokens.Answers(frame(of_tokens.TEXTS, each), sign, 0.0)
-        for (name, sign), each in zip(signs, scores(flaw, flaw), strict=True)
-    }
-    rng = np.random.default_rng(0)
-    return token_kinds.token_kinds(answers, of_tokens.KNOWN, rng=rng, wanted=given)
+    return of_tokens.ask(scores(flaw, flaw), **given)
 
 
 def fails(estimate: Estimate) -> bool:
