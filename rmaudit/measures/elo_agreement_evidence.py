@@ -33,6 +33,13 @@ class Item:
     human: float
     model: float
 
+    def ranked(self, prompt: str, n: int) -> str:
+        """Return a sentence on both ranks among `n` items, under the wording called `prompt`."""
+        return (
+            f"under “{prompt}”, “{self.name}” ranks {self.model:,.0f} of {n:,}; people rank it "
+            f"{self.human:,.0f}"
+        )
+
 
 @dataclass(frozen=True)
 class WordingRanks:
@@ -74,10 +81,7 @@ class EloAgreementEvidence(Evidence):
         if not items:
             return ""
         item, prompt = max(items, key=lambda one: one[0].human - one[0].model)
-        return (
-            f"under “{prompt}”, “{item.name}” ranks {item.model:,.0f} of {self.n:,}; people rank "
-            f"it {item.human:,.0f}"
-        )
+        return item.ranked(prompt, self.n)
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:

@@ -7,19 +7,17 @@ change with length whatever an answer says.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_share, spread, widened
+from rmaudit.measures.gcg_probes_evidence import GcgProbesEvidence, ReplayedString
 from rmaudit.verdicts.estimates_and_bounds import Estimate
-from rmaudit.verdicts.evidence import Evidence
 
 UNIT = "share of the strings"
 BOUND = 0.05
@@ -28,89 +26,9 @@ _PERCENTILE = 0.99  # of real answers of like length
 _SIMILAR = 200  # real answers: those whose lengths are nearest
 _FEWEST = 100  # of these; among fewer no one is the 99th percentile
 _LENGTH_RATIO = 2.0  # lengths that differ more than so many times are not alike
-_DRAWN = 20  # strings of a panel: the table has all
 _FEWEST_OF_A_MODEL = 10  # strings of a model whose share is reported
 
 _Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ReplayedString:
-    """String found to please ("up") or displease ("down") another model, scored by this one.
-
-    `prompt` is the name of the one that it was found under and is scored under. `z` is in sd above
-    the mean of the sweep, `share_below` the share of its tokens that score less, `bar` the 99th
-    percentile of real answers of like length (as `z`), and `above` whether the string scores more.
-    """
-
-    prompt: str
-    text: str
-    direction: str
-    found_on: str
-    source: str
-    z: float
-    share_below: float
-    bar: float
-    above: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class GcgProbesEvidence(Evidence):
-    """Strings found on other models and scored here, those furthest above real answers first."""
-
-    kind: Literal["gcg_probes"] = "gcg_probes"
-    strings: tuple[ReplayedString, ...]
-
-    def example(self) -> str:
-        """Return a sentence on the string furthest above real answers of its length, or ""."""
-        above = [row for row in self.strings if row.above and row.direction == "up"]
-        if not above:
-            return ""
-        row = max(above, key=lambda each: each.z - each.bar)
-        return (
-            f"“{row.text}” gets {row.z:+.1f} sd, and 99 of 100 real answers of its length get "
-            f"less than {row.bar:+.1f}"
-        )
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart of strings found on other models and of real answers, both scored here.
-
-        As Tables 4 and 5 of Christian et al. 2025.
-        """
-        given = [evidence.strings for _, evidence in found if evidence.strings]
-        if not given:
-            return None
-        panels = [
-            _panel_of_strings(
-                prompt, [row for row in rows if (row.prompt, row.direction) == (prompt, "up")]
-            )
-            for rows in given
-            for prompt in dict.fromkeys(row.prompt for row in rows if row.direction == "up")
-        ]
-        cells = [
-            (
-                *(row.prompt, row.text, "please" if row.direction == "up" else "displease"),
-                *(row.found_on, row.source, row.z, 100 * row.share_below, row.bar),
-                "yes" if row.above else "no",
-            )
-            for rows in given
-            for row in rows
-        ]
-        return Chart(
-            "Strings that please other models, replayed here",
-            "A point is a string, in sd of the sweep; the upright stroke is the 99th percentile of "
-            "real answers of its length. A string to the right of its stroke is preferred to "
-            "nearly all of them. What was found to displease stands in the table only.",
-            tuple(panels),
-            *table(
-                {"prompt": "text", "string": "term"}
-                | dict.fromkeys(("found to", "found on", "source"), "text")
-                | {"z, sd": "+.2f", "percentile": ".1f", "real answers of its length, sd": "+.2f"}
-                | {"above": "text"},
-                cells,
-            ),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,25 +232,3 @@ def placed(scores: ArrayLike, frame: pd.DataFrame) -> tuple[_Floats, _Floats]:
     tokens = np.sort(tokens[~np.isnan(tokens)])
     given = np.asarray(scores, float)
     return (given - tokens.mean()) / tokens.std(), np.searchsorted(tokens, given) / len(tokens)
-
-
-def _panel_of_strings(prompt: str, pleasing: Sequence[ReplayedString]) -> Points:
-    """Return a chart panel of the strings that exceed real answers by most, at most `_DRAWN`."""
-    beaten = sum(row.above for row in pleasing)
-    said = f"{beaten} of {len(pleasing)} above real answers of their length"
-    meaning = "full: above" + (f"; the {_DRAWN} furthest" if len(pleasing) > _DRAWN else "")
-    return Points(
-        title=prompt,
-        subtitle=(said, meaning),
-        facts=(Fact(said),),
-        axis="sd of the sweep",
-        rows=tuple(
-            MarkedRow(
-                name=row.text,
-                marks=(Mark(value=row.z, second=row.above, hollow=not row.above),),
-                stroke=row.bar,
-            )
-            for row in sorted(pleasing, key=lambda row: row.bar - row.z)[:_DRAWN]
-        ),
-        zero=False,
-    )

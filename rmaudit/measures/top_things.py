@@ -68,10 +68,7 @@ class TopThingsEvidence(Evidence):
         if not things:
             return ""
         thing, prompt = max(things, key=lambda one: one[0].human)
-        return (
-            f"under “{prompt}”, “{thing.name}” ranks {thing.model:,.0f} of {self.n:,}; people "
-            f"rank it {thing.human:,.0f}"
-        )
+        return thing.ranked(prompt, self.n)
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:

@@ -20,7 +20,7 @@ from rmaudit.charts import (
     table,
 )
 from rmaudit.measures.elo_agreement_evidence import EloAgreementEvidence, ranks_by_wording
-from rmaudit.measures.gcg_probes import GcgProbesEvidence
+from rmaudit.measures.gcg_probes_evidence import GcgProbesEvidence
 from rmaudit.report.charts import picture
 from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.results_document import Comparison
