@@ -22,7 +22,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from rmaudit import measures
-from rmaudit.charts import Chart
+from rmaudit.charts import Chart, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
 from rmaudit.runs.audit_importer import audits_in
@@ -339,9 +339,20 @@ def test_evidence_gives_a_chart_of_any_number_of_prompts(name: str) -> None:
         assert chart.title
         assert chart.caption.endswith(".")
         assert chart.rows
+        assert {type(cell) for row in chart.rows for cell in row} == {str}
         assert plain(dataclasses.replace(chart, columns=tuple(chart.columns.items())))
         found = set(re.findall(r"\w+", " ".join(in_the_open(chart)).lower()))
         assert not found & set(WORDS)
+
+
+def test_a_table_prints_numbers_as_its_columns_say() -> None:
+    """A cell that is a text already stays as it is."""
+    rows = [("war", 1200, 0.5), ("love", "", -1.0)]
+
+    kinds, cells = table({"word": "term", "n": ",", "gap": "+.2f"}, rows)
+
+    assert kinds == {"word": "term", "n": "number", "gap": "number"}
+    assert cells == (("war", "1,200", "+0.50"), ("love", "", "-1.00"))
 
 
 @pytest.mark.parametrize("name", names_where(lambda each: each.chart))
