@@ -51,6 +51,9 @@ def test_rho_and_its_error_are_those_of_the_words(common: float) -> None:
         assert ends(found) == pytest.approx((turn,) * 3)
         assert (found.unit, found.n) == (UNIT, 100)
         assert found.secondary["common share of variance"] == pytest.approx(share)
+    one = np.arange(100.0)  # turned round, but for the last word: no end leaves -1 to 1
+    other = np.where(one == 99, 199.0, -one)
+    assert (measure(one, other).low, measure(one, -other).high) == (-1.0, 1.0)
 
 
 def test_valence_is_held_fixed() -> None:
