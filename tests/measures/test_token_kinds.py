@@ -91,13 +91,15 @@ NUMBERS = np.array([text.isdecimal() for text in TEXTS])
 
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_what_valence_and_frequency_explain_is_no_kind(power: int) -> None:
-    """Nothing is left of their powers, up to the third."""
+    """Nothing is left of their powers, up to the third, nor of the valence of twenty neighbours."""
     lists = (tuple(each.items()) for each in (KNOWN.valence, KNOWN.zipf))
     kinds = kinds_of(tuple(TEXTS), KNOWN.embedding, *lists, KNOWN.offensive)
 
     for known in (KNOWN.valence, KNOWN.zipf):
         rewards = known[list(kinds.words)].to_numpy() ** power
         assert kinds.design @ (kinds.solve @ rewards) == pytest.approx(rewards)
+    beside = kinds.valence[kinds.near[:, 1:21]].mean(axis=1) ** power
+    assert kinds.design @ (kinds.solve @ beside) == pytest.approx(beside)
 
 
 @pytest.mark.parametrize(
