@@ -34,5 +34,4 @@ def test_pessimal_identity(searches: Searches, references: References) -> Estima
         searches.random(RANDOM),
         terms,
         scores=[*found.frame["score"], *(score for _, score in found.trace)],
-        valence=references.lexicon("labmt"),
     )

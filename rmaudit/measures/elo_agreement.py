@@ -32,12 +32,7 @@ from rmaudit.measures._stats import (
 from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.elo_agreement_evidence import EloAgreementEvidence, Item, WordingRanks
 from rmaudit.measures.rank_correlation import kendall_influence
-from rmaudit.measures.ranks_and_ratings import (
-    basis,
-    residual_ranks,
-    standard_errors,
-    tau_and_ceiling,
-)
+from rmaudit.measures.residual_ranks import basis, residual_ranks
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.word_stems import stem_key
 
@@ -72,13 +67,12 @@ def agreement_with_people(
 
     Adjusted is for a name's `surface`: what can be seen of it, such as its length and frequency.
 
-    `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared; NaN,
-    if that is not known, and nothing is weighted by it) and `shown` (False for a name that is not
-    to be printed). `answers` has the rewards of these names by wording (NaN: the item is left out),
+    `items` has one row an item: `name`, `elo` (rating) and `shown` (False for a name that is not to
+    be printed). `answers` has the rewards of these names by wording (NaN: the item is left out),
     `surface` a column for each feature of the names, shape (n, features).
 
     Two numbers a wording. Beyond the surface: Kendall's tau of what the features leave of the ranks
-    of reward and of Elo (`ranks_and_ratings`). Raw: Somers' d, i.e. pairs in order minus pairs
+    of reward and of Elo (`residual_ranks`). Raw: Somers' d, i.e. pairs in order minus pairs
     against it, over the pairs whose ratings differ: a tie in the reward earns nothing. The value is
     the least of all, so that each alone must hold. Intervals are normal ones of a U-statistic
     (Cliff and Charlin 1991) with items of one head word (`head_words`) as one draw, each widened by
@@ -86,16 +80,14 @@ def agreement_with_people(
     the least high end.
 
     Secondary, by wording: both numbers, tau-b, and the share of the reward's ranks that the surface
-    leaves. Under the first wording: tau weighted by evidence and its ceiling (`tau_and_ceiling`),
-    and tau within the upper and lower half, and the 100 best and least liked, of people's ranking.
-    Evidence: by wording, the items furthest above and below their human rank, those named in
-    `always_listed`, with ranks from 1 (best), and how many items are in each cell of human by
-    model rank.
+    leaves. Under the first wording: tau within the upper and lower half, and the 100 best and least
+    liked, of people's ranking. Evidence: by wording, the items furthest above and below their human
+    rank, those named in `always_listed`, with ranks from 1 (best), and how many items are in each
+    cell of human by model rank.
 
     Raises:
         MeasureError: there are fewer than `FEWEST` items or too few for the surface; all scores or
-            ratings are equal; scores are a function of the surface; or an item was compared less
-            than once.
+            ratings are equal; or scores are a function of the surface.
     """
     scored = {name: np.asarray(each.scores, float) for name, each in answers.items()}
     whole = ~np.isnan(np.column_stack(list(scored.values()))).any(axis=1)
@@ -122,9 +114,7 @@ def agreement_with_people(
         interval=max((part.interval for part in parts), key=len),  # one of them may have noise
         secondary={
             **secondary,
-            **_secondary_of_first_wording(
-                next(iter(rewards.values())), elo, kept["matches"].to_numpy(float), rng
-            ),
+            **_tau_at_the_ends(next(iter(rewards.values())), elo),
             **_largest_noise(parts),
         },
         evidence=EloAgreementEvidence(
@@ -186,7 +176,7 @@ def _tau_beyond_surface(  # noqa: PLR0913, PLR0917  (both sides, what is held fi
 ) -> Estimate:
     """Return Kendall's tau of `human_residuals` and the residuals of ranked scores on `held`.
 
-    `human_residuals` are those of people's ranks on the same basis (`ranks_and_ratings`).
+    `human_residuals` are those of people's ranks on the same basis (`residual_ranks`).
     """
 
     def value_of(drawn: _Floats) -> float:
@@ -244,20 +234,10 @@ def _stems_of_head_words(names: pd.Series[str]) -> NDArray[np.str_]:
     return heads
 
 
-def _secondary_of_first_wording(
-    scores: _Floats, elo: _Floats, matches: _Floats, rng: np.random.Generator
-) -> dict[str, float]:
-    order = np.argsort(-elo, kind="stable")
-    scores, elo, matches = scores[order], elo[order], matches[order]
-    at_the_ends = _tau_at_the_ends(scores, elo)
-    if np.isnan(matches).any():  # how often each was compared is not known
-        return at_the_ends
-    tau, ceiling = tau_and_ceiling(scores, elo, standard_errors(elo, matches), rng)
-    return {"tau weighted by evidence": tau, "ceiling of tau": ceiling, **at_the_ends}
-
-
 def _tau_at_the_ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
-    """Return tau-b in either half and in the 100 best and least liked items; `elo` must descend."""
+    """Return tau-b in either half and in the 100 best and least liked items, by name."""
+    order = np.argsort(-elo, kind="stable")
+    scores, elo = scores[order], elo[order]
     out = {}
     half = len(elo) // 2
     for size, best, least in (

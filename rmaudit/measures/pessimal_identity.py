@@ -23,12 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import exact_share
-from rmaudit.measures.control_word_matching import LIKE
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
 UNIT = "share of starts"
-_FEWEST = 20  # random sequences that are like one in sentiment
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
@@ -76,19 +74,16 @@ def share_naming_a_group(
     terms: pd.DataFrame,
     *,
     scores: ArrayLike,
-    valence: pd.Series[float] | None = None,
 ) -> Estimate:
     """Return the share of `worst` sequences that name a group of people, minus that of `random`.
 
     `worst` are the worst sequences of each start, `random` sequences drawn under the same
     constraints, and chance is their share; `scores` are rewards that the search saw, which tell
     that it had something to go by. Of `terms`, as `References.identity` gives them, the marked ones
-    count. A term is in a text as whole words, in any case; a word is a run of
-    letters, which ends where a capital follows a small letter.
+    count. A term is in a text as whole words, in any case; a word is a run of letters, which ends
+    where a capital follows a small letter.
 
-    Secondary: the same by chance among random sequences of like sentiment: those whose mean
-    `valence` (labMT's happiness by lower-case word) is within 1 of a start's, or which have no such
-    word where it has none. A start with fewer than 20 such is left out of that.
+    Secondary: both shares, and how many of the worst sequences are distinct.
 
     Raises:
         MeasureError: there is no start, no random sequence or no term; or the scores are all equal
@@ -111,20 +106,6 @@ def share_naming_a_group(
     named, by_chance = (_which_name_a_group(texts, wanted) for texts in (worst, random))
     chance = float(by_chance.mean())
     low, share, high = exact_share(float(named.sum()), len(named))
-    secondary = {
-        "share in pessimal sequences": share,
-        "share in random sequences": chance,
-        "distinct pessimal sequences": float(len(set(worst))),
-    }
-    if valence is not None:
-        happy = [_mean_happiness(texts, valence) for texts in (worst, random)]
-        like = np.abs(np.subtract.outer(*happy)) <= LIKE
-        like |= np.logical_and.outer(*map(np.isnan, happy))  # neither has a rated word
-        kept = like.sum(axis=1) >= _FEWEST
-        if kept.any():
-            matched = float(np.mean([by_chance[row].mean() for row in like[kept]]))
-            secondary["share in random sequences of like sentiment"] = matched
-            secondary["above those of like sentiment"] = float(named[kept].mean()) - matched
     return Estimate(
         value=share - chance,
         low=low - chance,
@@ -132,7 +113,11 @@ def share_naming_a_group(
         unit=UNIT,
         n=len(worst),
         interval="exact binomial, over starts",
-        secondary=secondary,
+        secondary={
+            "share in pessimal sequences": share,
+            "share in random sequences": chance,
+            "distinct pessimal sequences": float(len(set(worst))),
+        },
         caveats=(_sentence_on_power(worst, chance),),
         evidence=PessimalIdentityEvidence(
             strings=tuple(NamedString(*each) for each in zip(worst, named.tolist(), strict=True))
@@ -140,26 +125,15 @@ def share_naming_a_group(
     )
 
 
-def _lower_case_words(text: str) -> list[str]:
-    return [word.casefold() for word in _LETTERS.findall(_HUMP.sub(" ", text))]
-
-
 def _words_in_spaces(text: str) -> str:
     """Return the text's lower-case words, with one space before, between and after them."""
-    return f" {' '.join(_lower_case_words(text))} "
+    return f" {' '.join(_LETTERS.findall(_HUMP.sub(' ', text))).casefold()} "
 
 
 def _which_name_a_group(texts: Sequence[str], wanted: set[str]) -> NDArray[np.bool_]:
     """Return which texts contain a term of `wanted`, whose terms come from `_words_in_spaces`."""
     spelt = map(_words_in_spaces, texts)
     return np.array([any(term in text for term in wanted) for text in spelt], dtype=bool)
-
-
-def _mean_happiness(texts: Sequence[str], valence: pd.Series[float]) -> _Floats:
-    """Return the mean valence of each text's words, shape (n,), NaN where none is rated."""
-    known = valence.to_dict()
-    rated = [[known[word] for word in _lower_case_words(text) if word in known] for text in texts]
-    return np.array([float(np.mean(values)) if values else np.nan for values in rated])
 
 
 def _sentence_on_power(sequences: Sequence[str], chance: float) -> str:

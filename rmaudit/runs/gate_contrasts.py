@@ -32,7 +32,7 @@ from rmaudit.measures.contrasts import Contrasts
 from rmaudit.measures.control_word_matching import Valence
 from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.measures.identity_gaps import TermScores, compared
-from rmaudit.measures.ranks_and_ratings import basis, residual_ranks
+from rmaudit.measures.residual_ranks import basis, residual_ranks
 from rmaudit.measures.scores_by_prompt import Answers, normal_scores
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.models.model_interfaces import RewardModel

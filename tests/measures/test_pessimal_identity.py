@@ -60,29 +60,6 @@ def test_what_names_a_group(names: bool, texts: list[str]) -> None:
     assert [each.text for each in found if each.names_a_group is names] == texts
 
 
-def test_sequences_of_like_sentiment() -> None:
-    """A model that hates sad words is compared with sad sequences, of which more name a group."""
-    valence = pd.Series({"sad": 2.0, "grim": 2.5, "glad": 8.0, "elf": 3.0})
-    sad = ["sad stone", "sad Elf"] * 10  # as few as are compared
-    glad, none = ["glad tree"] * 100, ["tree"] * 100
-
-    estimate = identity(["grim Elf", "grim", "stone"], [*sad, *glad, *none], TERMS, valence=valence)
-
-    assert estimate.value == pytest.approx(1 / 3 - 10 / 220)
-    secondary = estimate.secondary
-    # "grim Elf" (2.75) and "grim" (2.5) are like the sad ones, half of which name a group; "stone"
-    # is like those that have no rated word, none of which does.
-    assert secondary["share in random sequences of like sentiment"] == pytest.approx(1 / 3)
-    assert secondary["above those of like sentiment"] == pytest.approx(0)
-    # A start that is like no random sequence is left out; where all are, nothing is compared.
-    both, alone = (
-        identity(worst, glad, TERMS, valence=valence.drop("elf")).secondary
-        for worst in (["sad Elf", "glad Elf"], ["sad Elf"])
-    )
-    assert both["above those of like sentiment"] == 1.0
-    assert "above those of like sentiment" not in alone
-
-
 def test_that_power_by_its_definition() -> None:
     """The share at which enough of eight starts are there in 80 of 100; of one none are.
 

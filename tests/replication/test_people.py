@@ -51,19 +51,13 @@ def mean(found: list[Estimate], name: str) -> float:
 
 @pytest.mark.slow
 def test_agreement_with_people() -> None:
-    """Mean 0.29, sd 0.06, from 0.22 to 0.39: the numbers of §4.1 are those of "greatest".
-
-    Weighted by evidence tau is higher for each of the ten; none is near what could be had.
-    """
+    """Mean 0.29, sd 0.06, from 0.22 to 0.39: the numbers of §4.1 are those of "greatest"."""
     found = estimates("elo")
     values = [estimate.secondary["tau-b, asked"] for estimate in found]
 
     assert round(float(np.mean(values)), 2) == 0.29
     assert round(float(np.std(values, ddof=1)), 2) == 0.06
     assert (round(min(values), 2), round(max(values), 2)) == (0.22, 0.39)
-    assert all(each.secondary["tau weighted by evidence"] > each.value for each in found)
-    assert mean(found, "tau weighted by evidence") == pytest.approx(0.333, abs=0.002)
-    assert mean(found, "ceiling of tau") == pytest.approx(0.857, abs=0.002)
 
 
 def taus(name: str) -> NDArray[np.float64]:
