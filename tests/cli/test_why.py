@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -15,6 +16,7 @@ from torch import Tensor
 
 import rmaudit
 from rmaudit.measures import pair_influence
+from rmaudit.models.head_states import states_of_each
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs.pairs_that_taught import of_lines
@@ -76,7 +78,8 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
     order = rng.permutation(PAIRS)
     path = home / "pairs.jsonl"
     path.write_text("".join(f"{json.dumps(lines[i])}\n" for i in order))
-    differences = of_lines(pair_files.read(path), checkpoint(folder).states).to_numpy(np.float64)
+    states = partial(states_of_each, checkpoint(folder))
+    differences = of_lines(pair_files.read(path), states).to_numpy(np.float64)
     nothing = np.zeros(differences.shape[1])
     head = torch.from_numpy(pair_influence.fit(differences, nothing, 0.01, start=nothing))
     retensor(folder, lambda tensors: tensors.update({"score.weight": head[None].float()}))
