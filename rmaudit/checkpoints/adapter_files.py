@@ -179,11 +179,10 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
         return None
     both = sorted(p.name for p in folder.glob("model*.safetensors"))
     if both:
-        message = (
+        raise ModelError(
             f"{spec.name}: {folder} holds both a checkpoint ({both[0]}) and an adapter ({CONFIG}), "
             f"and which of them is meant is unknown. Move one of them into a folder of its own"
         )
-        raise ModelError(message)
     given = config_json.read(folder, model=spec.name, name=CONFIG)
     decides = deciding_entries(given, folder / CONFIG, model=spec.name)
     own = _adapter_headers(found)
@@ -192,21 +191,19 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
     stored = tensor_names.as_peft_saves(own)
     shapes = {name: own[key].shape for name, key in stored.items()}
     if odd := sorted(key for key in shapes if PART in key and not _OF_PEFT.search(key)):
-        message = (
+        raise ModelError(
             f"{spec.name}: {len(odd)} tensors of {folder / WEIGHTS}, such as {odd[0]!r} "
             f"{shapes[odd[0]]}, are no LoRA of PEFT's, so what they do to the weights is not "
             f"known here (NeMo Automodel saves those of all experts of a layer in one). "
             f"{MERGE_IT_THERE}"
         )
-        raise ModelError(message)
     base, revision = _base(found, given, spec, cache)
     if (base.path / CONFIG).is_file():
-        message = (
+        raise ModelError(
             f"{spec.name}: the base of the adapter {folder} is itself an adapter: {base.path}. "
             f"Merge that one into its own base first, and name the merged folder as "
             f"base_model_name_or_path in {folder / CONFIG}"
         )
-        raise ModelError(message)
     named = str(given["base_model_name_or_path"])
     headers = checkpoint_source.read(replace(base, model=f"{spec.name}: its base {named}"))
     refuse_endless(decides, headers, folder / CONFIG, model=spec.name)
@@ -237,11 +234,10 @@ def _base(
             return checkpoint_source.Folder(spec.name, place.resolve()), None
     looked = f" in {', '.join(short(str(each), _PATH) for each in around)}" if relative else ""
     if named == "embedded" or not _HUB_ID.fullmatch(named):  # which is a model of the registry only
-        message = (
+        raise ModelError(
             f"{spec.name}: its base is not here: there is no folder {short(named)!r}{looked}; it "
             f"is {where}: correct it, or run where that folder is"
         )
-        raise ModelError(message)
     where = f"{where} (there is no folder {short(named)!r}{looked})"
     asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
     base = checkpoint_source.find(asked, cache, folder_hint=where)
@@ -271,12 +267,11 @@ def refuse(folder: Path, *, model: str) -> None:
         ModelError: there is one in the folder.
     """
     if (folder / CONFIG).is_file():
-        message = (
+        raise ModelError(
             f"{model}: {CONFIG} lies in {folder}, so transformers would put an adapter into its "
             f"weights; rmaudit merges adapters into plain reward models only. Remove it from "
             f"there, or merge it where it was trained and give the folder of the merged model"
         )
-        raise ModelError(message)
 
 
 def _adapter_headers(found: CheckpointFiles) -> Headers:
@@ -286,11 +281,10 @@ def _adapter_headers(found: CheckpointFiles) -> Headers:
         return found.headers(WEIGHTS)
     pickle = "adapter_model.bin"
     said = f"only {pickle}, a pickle, which can run code" if pickle in names else "no weights"
-    message = (
+    raise ModelError(
         f"{found.model}: no {WEIGHTS} in {found.where} ({said}). Load the adapter with peft where "
         f"you trust it, and save it again: model.save_pretrained(FOLDER) writes safetensors"
     )
-    raise ModelError(message)
 
 
 def _has_tokenizer(folder: Path) -> bool:

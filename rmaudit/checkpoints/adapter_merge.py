@@ -61,11 +61,10 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
 
     tried = all(tensor.is_meta for tensor in tensors.values())
     if not tried and any(parameter.is_meta for parameter in model.parameters()):
-        message = (
+        raise ModelError(
             f"{adapter.model}: its base does not fit into memory and was left on disk, where an "
             f"adapter cannot be merged into it. {MERGE_IT_THERE}"
         )
-        raise ModelError(message)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # of PEFT's, about transformers
@@ -97,21 +96,19 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
             f"Is it the base that it was trained on? Correct base_model_name_or_path and revision "
             f"in {adapter.config}"
         )
-        message = (
+        raise ModelError(
             f"{adapter.model}: the adapter {adapter.folder} could not be merged into its base "
             f"{adapter.base.path} ({brief(error)}). {_advice(adapter) or own}"
-        )
-        raise ModelError(message) from error
+        ) from error
     own = (
         f"Correct base_model_name_or_path and revision in {adapter.config} if it is "
         f"another base's; else save the adapter again with save_pretrained(FOLDER)"
     )
-    message = (
+    raise ModelError(
         f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
         f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
         f"{_advice(adapter) or own}"
     )
-    raise ModelError(message)
 
 
 def _advice(adapter: Adapter) -> str:
@@ -146,12 +143,11 @@ def _refuse_scaled_experts(adapter: Adapter) -> None:
     keys = ("use_rslora", "rank_pattern", "alpha_pattern")
     odd = [key for key in keys if adapter.settings.get(key)]
     if odd and any(map(_EXPERT.search, adapter.saved)):
-        message = (
+        raise ModelError(
             f"{adapter.model}: {adapter.config} has {odd[0]}, and LoRA for single experts, which "
             f"transformers 5 keeps fused in one tensor; PEFT does not keep that setting where it "
             f"fuses them. {MERGE_IT_THERE}, with the transformers that trained it"
         )
-        raise ModelError(message)
 
 
 def _refuse_turned_experts(wrapped: Any, adapter: Adapter) -> None:  # noqa: ANN401  (PEFT's class)
@@ -177,13 +173,12 @@ def _refuse_turned_experts(wrapped: Any, adapter: Adapter) -> None:  # noqa: ANN
             if inputs_first and numbers < (0, 19):
                 continue
             said = f"PEFT {adapter.release}" if adapter.release else "a PEFT that it does not name"
-            message = (
+            raise ModelError(
                 f"{adapter.model}: {adapter.config} has target_parameters, LoRA on fused experts "
                 f"({name.removeprefix(PEFT)}.{module.parameter_name}), saved by {said}; PEFT has "
                 f"had its factors in today's order since 0.19.1, and the shapes do not tell. "
                 f"{MERGE_IT_THERE}, with the PEFT that trained it"
             )
-            raise ModelError(message)
 
 
 def _named_otherwise(adapter: Adapter) -> str:

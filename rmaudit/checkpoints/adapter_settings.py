@@ -69,30 +69,26 @@ def deciding_entries(given: Mapping[str, Any], path: Path, *, model: str) -> dic
     """
     kind = given.get("peft_type")
     if kind in _PROMPTS:
-        message = (
+        raise ModelError(
             f"{model}: {path} has peft_type {kind!r}, which puts trained vectors before the prompt "
             f"and cannot be merged into weights; rmaudit audits full checkpoints and LoRA adapters"
         )
-        raise ModelError(message)
     if kind != "LORA":
-        message = (
+        raise ModelError(
             f"{model}: {path} has peft_type {kind!r}; rmaudit merges LORA only. {MERGE_IT_THERE}"
         )
-        raise ModelError(message)
     start = given.get("init_lora_weights")
     if start not in _INITS_THAT_KEEP_THE_BASE:
-        message = (
+        raise ModelError(
             f"{model}: {path} has init_lora_weights {start!r}, which changed the base's weights "
             f"before training, so base and adapter are not what was trained. {MERGE_IT_THERE}"
         )
-        raise ModelError(message)
     if odd := sorted(key for key, value in given.items() if value and key not in _KNOWN):
-        message = (
+        raise ModelError(
             f"{model}: {path} has {odd[0]} {short(repr(given[odd[0]]))}, which rmaudit does not "
             f"merge: what it does to the weights, or which code it loads, is not checked. "
             f"{MERGE_IT_THERE}"
         )
-        raise ModelError(message)
     return {key: given[key] for key in MERGED if given.get(key) is not None}
 
 
@@ -111,12 +107,11 @@ def refuse_endless(
     names = sorted({part for name in tensors for part in _prefixes(name)})
     for key, found in patterns.items():
         if found and not _matching_ends(found, names):
-            message = (
+            raise ModelError(
                 f"{model}: {key} {short(found[0])!r} in {path} is a regular expression that "
                 f"does not come to an end within {_SECONDS} s on the names of the base's layers; "
                 f"name the layers in a list instead"
             )
-            raise ModelError(message)
 
 
 def _patterns(value: object) -> set[str]:

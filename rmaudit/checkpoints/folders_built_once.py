@@ -34,12 +34,11 @@ def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
     except OSError as error:
         said = error.strerror or str(error)
         state = f"is damaged ({_damaged(folder, cache)}) and " if folder.is_dir() else ""
-        message = (
+        raise ModelError(
             f"{folder} {state}cannot be built ({said}); make room there or give another cache with "
             f"--rm-cache FOLDER, or audit a checkpoint that is already here: "
             f"pytest audits --model FOLDER"
-        )
-        raise ModelError(message) from error
+        ) from error
 
 
 def _build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:

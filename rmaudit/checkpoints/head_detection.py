@@ -112,11 +112,10 @@ def check(looked: Unchecked) -> Checked:
 def _refuse_other_head(adapter: Adapter, head: FoundHead) -> None:
     """Raise if an adapter's head is not the plain linear one: with no other is one merged."""
     if head.family.NAME != linear.NAME:
-        message = (
+        raise ModelError(
             f"{adapter.model}: an adapter on a {head.family.NAME} head; rmaudit merges adapters of "
             f"plain sequence classifiers (score.weight) only. {MERGE_IT_THERE}"
         )
-        raise ModelError(message)
 
 
 def _refuse_quantized_base(adapter: Adapter, config: Mapping[str, Any]) -> None:
@@ -125,29 +124,26 @@ def _refuse_quantized_base(adapter: Adapter, config: Mapping[str, Any]) -> None:
     This holds even if models.yaml allows quantized weights.
     """
     if config_json.quantization(config) is not None:
-        message = (
+        raise ModelError(
             f"{adapter.model}: its base {adapter.base.path} is quantized, and merging an adapter "
             f"into quantized weights rounds it away. Name the base from before it was quantized as "
             f"base_model_name_or_path in {adapter.config}: that merge is what servers of 16 bits "
             f"run, and differs from the model in training by the rounding of the base"
         )
-        raise ModelError(message)
 
 
 def _refuse_as_llama(looked: Unchecked, head: FoundHead) -> None:
     """Raise if an InternLM2 cannot be loaded as the Llama that it is (`checkpoints.internlm2`)."""
     if looked.adapter is not None or config_json.quantization(looked.config) is not None:
-        message = (
+        raise ModelError(
             f"{looked.spec.name}: rmaudit loads InternLM2 as a Llama, whole and not quantized: "
             f"merge an adapter into its base, or give the checkpoint from before quantization"
         )
-        raise ModelError(message)
     if head.family.NAME != token_value.NAME:
-        message = (
+        raise ModelError(
             f"{looked.spec.name}: InternLM2 with a {head.family.NAME} head: rmaudit knows the "
             f"class {token_value.INTERNLM2} of it only, whose head is {token_value.KEY!r}"
         )
-        raise ModelError(message)
     with named(looked.spec.name):
         internlm2.refuse_others(looked.config, looked.shapes, head.keys)
 
@@ -168,15 +164,14 @@ def _find_head(looked: Unchecked) -> FoundHead:
     unknown = _unknown_heads(config, looked.shapes)
     train = "Otherwise, train" if unknown else "Train"
     if looked.adapter is not None:
-        message = (
+        raise ModelError(
             f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
             f"tensors nor in its base {folder}, so transformers would give it a random one."
             f'{unknown} {train} the adapter again with task_type="SEQ_CLS" or '
             f'modules_to_save=["score"] in its LoraConfig, which save the head with it; or, if '
             f"LLaMA-Factory or ms-swift trained it, copy its {weights_headers.HEAD} too"
         )
-        raise ModelError(message)
-    message = (
+    raise ModelError(
         f"{model}: no {HEAD_KEY!r} in {folder} ({linear.architecture(config)}); "
         f"transformers would give it a random head.{unknown} {train} a head and save it in "
         f"the same folder (TRL's RewardTrainer does); or give the folder that holds the head, with "
@@ -185,7 +180,6 @@ def _find_head(looked: Unchecked) -> FoundHead:
         f"models.yaml; if it judges in words (a generative reward model), the word that it gives "
         f"as verdict with `judge:` (docs/how-to/judges.md)"
     )
-    raise ModelError(message)
 
 
 def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
@@ -221,11 +215,10 @@ def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
     doubles = ((key, key.partition(".")[2]) for key in sorted(headers))
     for longer, shorter in doubles:
         if shorter in headers:
-            message = (
+            raise ModelError(
                 f"{model}: both {longer!r} and {shorter!r} are in {folder}, which may be read as "
                 f"one and the same tensor: remove the one that is not the model's, or save it again"
             )
-            raise ModelError(message)
 
 
 def _refuse_experts_apart(headers: Headers, folder: Path, model: str) -> None:
@@ -241,8 +234,7 @@ def _refuse_experts_apart(headers: Headers, folder: Path, model: str) -> None:
             numbers[before, after][int(number)] = key
     for keys in numbers.values():
         if sorted(keys) != list(range(len(keys))):
-            message = (
+            raise ModelError(
                 f"{model}: the experts of a layer in {folder} are not numbered from 0 under one "
                 f"name: see {keys[max(keys)]!r}; save the checkpoint again, all experts alike"
             )
-            raise ModelError(message)

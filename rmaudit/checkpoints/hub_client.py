@@ -32,18 +32,11 @@ def failures() -> tuple[type[Exception], ...]:
     )
 
 
-def patterns(*, weights: bool) -> list[str]:
-    """Return glob patterns of files to download: small ones, and weights if asked for.
+def snapshot(source: str, revision: str | None, *, weights: bool) -> Path:
+    """Download a hub id's small files, and its weights if asked; return their folder in the cache.
 
-    Pickles and code are never among them.
-    """
-    return _SMALL_FILES + (_WEIGHTS if weights else [])
-
-
-def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
-    """Download files that match `wanted` from a hub id; return their folder in the hub's cache.
-
-    If the hub does not answer, the files that are in the cache already must do.
+    Pickles and code are never among them. If the hub does not answer, the files that are in the
+    cache already must do.
 
     Raises:
         OSError: or any other of `failures`: the files are not here and cannot be downloaded.
@@ -62,7 +55,7 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
     folder = snapshot_download(
         source,
         revision=revision,
-        allow_patterns=wanted,
+        allow_patterns=_SMALL_FILES + _WEIGHTS * weights,
         ignore_patterns=_UNREAD,
         local_files_only=local,
     )

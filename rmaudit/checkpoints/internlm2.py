@@ -129,20 +129,18 @@ def _heads(config: Mapping[str, Any]) -> tuple[int, int]:
     if config.get("num_key_value_heads") is not None:
         key_heads = _count(config, "num_key_value_heads")
     if heads % key_heads or hidden % heads:
-        message = (
+        raise ModelError(
             f"config.json has hidden_size {hidden}, num_attention_heads {heads} and "
             f"num_key_value_heads {key_heads}; each should be a multiple of the next: copy it from "
             f"the checkpoint's own"
         )
-        raise ModelError(message)
     return heads, key_heads
 
 
 def _count(config: Mapping[str, Any], key: str) -> int:
     if type(found := config.get(key)) is not int or found < 1:
-        message = (
+        raise ModelError(
             f"{key} in config.json is {found!r}, and InternLM2 needs a whole number above 0; copy "
             f"config.json from the checkpoint's own"
         )
-        raise ModelError(message)
     return found

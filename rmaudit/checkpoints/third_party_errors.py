@@ -29,11 +29,10 @@ def short(text: str, letters: int = 100) -> str:
 
 def unreadable(model: str, what: str, folder: Path, error: BaseException) -> ModelError:
     """Return the error for a checkpoint's file that a third party's reader could not read."""
-    message = (
+    return ModelError(
         f"{model}: {what} could not be read from {folder} ({brief(error)}); "
         f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
     )
-    return ModelError(message)
 
 
 @contextmanager

@@ -90,25 +90,22 @@ def weights_names(names: list[str], folder: Path, *, model: str, where: str) -> 
     if INDEX in names:
         return _names_in_index(names, folder / INDEX, model, where)
     if others := sorted(n for n in names if n.endswith(".safetensors") and n != HEAD):
-        message = (
+        raise ModelError(
             f"{model}: neither {SINGLE} nor {INDEX} in {where}, only {', '.join(others)}; "
             f"transformers would not find these weights. Copy the checkpoint again with its index, "
             f"or save the model again with save_pretrained(FOLDER)"
         )
-        raise ModelError(message)
     pickles = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth")))
     if not pickles:
-        message = (
+        raise ModelError(
             f"{model}: {where} holds no weights (no *.safetensors). Copy or download the whole "
             f"checkpoint again, or save the model there: model.save_pretrained(FOLDER)"
         )
-        raise ModelError(message)
-    message = (
+    raise ModelError(
         f"{model}: no *.safetensors in {where} (only {', '.join(pickles)}); rmaudit reads no "
         f"pickles, which can run code. Load the model with transformers and torch>=2.6 where you "
         f"trust it, and save it again: model.save_pretrained(FOLDER) writes safetensors"
     )
-    raise ModelError(message)
 
 
 def separate_head(folder: Path) -> list[Path]:
@@ -123,14 +120,13 @@ def refuse_empty(headers: Headers, where: Path, *, model: str) -> None:
         ModelError: one has a shape such as (0,).
     """
     if empty := sorted(key for key, header in headers.items() if 0 in header.shape):
-        message = (
+        raise ModelError(
             f"{model}: {len(empty)} tensors in {where} are empty, first {empty[0]!r}, of shape "
             f"{headers[empty[0]].shape}: DeepSpeed's ZeRO-3 shares the weights out over all "
             f"processes, and they were saved without being gathered. Save the model again with "
             f"stage3_gather_16bit_weights_on_model_save in DeepSpeed's configuration, or gather "
             f"the training's checkpoint with its zero_to_fp32.py"
         )
-        raise ModelError(message)
 
 
 def newer_pickles(folder: Path, *, model: str) -> list[str]:
@@ -270,21 +266,19 @@ def _names_in_index(there: list[str], path: Path, model: str, where: str) -> lis
     try:
         names = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        message = (
+        raise ModelError(
             f"{model}: {path} is no index of weights (a mapping `weight_map` of tensors to files); "
             f"copy the checkpoint again, or save the model again with save_pretrained(FOLDER)"
-        )
-        raise ModelError(message) from error
+        ) from error
     for name in names:
         if not isinstance(name, str) or Path(name).name != name:
             message = f"{model}: {path} names {name!r}, which is no file of its folder; correct it"
             raise ModelError(message)
     if missing := [name for name in names if name not in there]:
-        message = (
+        raise ModelError(
             f"{model}: {missing[0]} is not in {where}, and {INDEX} names it ({len(missing)} of "
             f"{len(names)} shards are missing); copy the checkpoint again, with all its files"
         )
-        raise ModelError(message)
     if not names:
         message = f"{model}: {path} names no files; save the model again with save_pretrained"
         raise ModelError(message)

@@ -61,11 +61,10 @@ def refuse_text(responses: object) -> None:
         SpecError: `responses` is a text, or one of its texts has half a character.
     """
     if isinstance(responses, str | bytes):
-        message = (
+        raise SpecError(
             f"responses: expected a list of texts or of token ids, found the text {responses!r}, "
             f"whose letters would be scored one by one; give a list, [{responses!r}]"
         )
-        raise SpecError(message)
     if isinstance(responses, Iterable):
         refuse_halves(responses, "responses: the list")
 

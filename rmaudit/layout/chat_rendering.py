@@ -70,37 +70,33 @@ def render(
     ]
     parts = texts[0].split(stand_in)
     if len(parts) != 2:  # noqa: PLR2004  (before and after)
-        message = (
+        raise ModelError(
             f"{model}: its chat template prints the assistant's answer {len(parts) - 1} times; "
             f"it must print it once. Give another with `template: FILE.jinja` in models.yaml"
         )
-        raise ModelError(message)
     before, after = parts
     _refuse_answer_dependence(texts, answers + answers, before, after, model=model)
     lost = next((turn for turn in said if turn["content"].strip() not in before), None)
     if lost and len(said) > 1:  # some templates change the spaces of a prompt of one text
-        message = (
+        raise ModelError(
             f"{model}: its chat template leaves out the {lost['role']} turn of the prompt, "
             f"{short(lost['content'], 60)!r}; {WAY_OUT[lost['role']]}"
         )
-        raise ModelError(message)
     if not is_judge and (opened := _reopened_turn(tokenizer, template, model)):
-        message = (
+        raise ModelError(
             f"{model}: its chat template goes on after the answer and opens another turn of the "
             f"assistant, {opened!r}, though none was asked for (add_generation_prompt is false): "
             f"rewards would be read from an answer that is not there. Give a template that ends "
             f"with the answer's turn: `template: FILE.jinja` in models.yaml"
         )
-        raise ModelError(message)
     prefix, suffix = ids_around(tokenizer, before, stand_in, after)
     if add_missing_bos:
         prefix = _missing_bos(tokenizer, before) + prefix
     if not prefix:
-        message = (
+        raise ModelError(
             f"{model}: its chat template prints nothing before the answer, not even the prompt. "
             f"Give another with `template: FILE.jinja` in models.yaml"
         )
-        raise ModelError(message)
     return Slot(prompt, prefix, suffix, before, after, read_by(tokenizer))
 
 
@@ -119,12 +115,11 @@ def _refuse_answer_dependence(
         start, found, end = text.partition(answer)
         where, other = ("before", before) if start != before else ("after", after)
         shown = (start if where == "before" else end) if found else text
-        message = (
+        raise ModelError(
             f"{model}: its chat template looks at the answer or at chance: {where} the answer "
             f"{answer[:20]!r} it prints {shown[-100:]!r}, and elsewhere {other[-100:]!r}, so "
             f"rewards of different answers cannot be compared; {GIVE_ANOTHER}"
         )
-        raise ModelError(message)
 
 
 def _refuse_randomness(template: str, *, model: str) -> None:
@@ -141,11 +136,10 @@ def _refuse_randomness(template: str, *, model: str) -> None:
     tokens = [(kind, text) for kind, text in lexed if kind != "whitespace"]
     for (_, first), (kind, text) in pairwise([("", ""), *tokens]):
         if kind == "name" and ((text == "random" and first == "|") or text == "lipsum"):
-            message = (
+            raise ModelError(
                 f"{model}: its chat template draws at random ({text!r}), so a reward would be "
                 f"another one each time; {GIVE_ANOTHER}"
             )
-            raise ModelError(message)
 
 
 @lru_cache(maxsize=4)

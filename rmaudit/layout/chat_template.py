@@ -106,12 +106,11 @@ def pinned(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
         ModelError: the tokenizer has none that can be used, or one of a million characters.
     """
     if not tokenizer.chat_template:
-        message = (
+        raise ModelError(
             f"{model}: its tokenizer has no chat template, so rmaudit cannot know how a prompt "
             f"and an answer are laid out. Give one: save it as chat_template.jinja in the "
             f"checkpoint folder, or add `template: FILE.jinja` to the model's entry in models.yaml"
         )
-        raise ModelError(message)
     try:
         template = str(tokenizer.get_chat_template())
         template.encode()
@@ -120,11 +119,10 @@ def pinned(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
         found = (
             f"it has those named {', '.join(named)}" if isinstance(named, dict) else brief(error)
         )
-        message = (
+        raise ModelError(
             f"{model}: its tokenizer has no chat template that can be used ({short(found, 300)}); "
             f"give one with `template: FILE.jinja` in models.yaml"
-        )
-        raise ModelError(message) from error
+        ) from error
     if len(template) > _MOST_CHARACTERS:
         message = f"{model}: its chat template has {len(template):,} characters, and rmaudit reads "
         raise ModelError(f"{message}{_MOST_CHARACTERS:,}; {GIVE_ANOTHER}")

@@ -47,11 +47,10 @@ class PairLayout:
         asked = {"template": spec.template, "pool": None if spec.pool == "auto" else spec.pool}
         for setting, value in asked.items():
             if value is not None:
-                message = (
+                raise ModelError(
                     f"{spec.name}: its entry in models.yaml has `{setting}: {value}`, but it is an "
                     f"encoder that reads {LAYOUT}, pooled at [CLS]; remove `{setting}`"
                 )
-                raise ModelError(message)
         self.folder, self.spec = folder, spec
 
     @cached_property
@@ -79,19 +78,17 @@ class PairLayout:
         question, answer = ids_alone(tokenizer, text), ids_alone(tokenizer, _STAND_IN)
         pair = tuple(encoded(tokenizer, text, _STAND_IN).input_ids)
         if None in (first, end) or pair != (first, *question, end, *answer, end):
-            message = (
+            raise ModelError(
                 f"{model}: it is an encoder that reads {LAYOUT}, but its tokenizer "
                 f"({type(tokenizer).__name__}, [CLS] {tokenizer.cls_token!r}, [SEP] "
                 f"{tokenizer.sep_token!r}) makes {list(pair)} of {list(question)} and "
                 f"{list(answer)}; {COPY_FILES}"
             )
-            raise ModelError(message)
         if end in question:
-            message = (
+            raise ModelError(
                 f"{model}: the prompt has {tokenizer.sep_token!r} in it, which ends the first text "
                 f"of {LAYOUT}; ask without it"
             )
-            raise ModelError(message)
         before = f"{tokenizer.cls_token}{text}{tokenizer.sep_token}"
         after = str(tokenizer.sep_token)
         return Slot(text, (first, *question, end), (end,), before, after, read_by(tokenizer))

@@ -47,12 +47,11 @@ class ChatLayout:
         found, wanted = tokenizers.read(self.folder, self.spec), self.reward_id
         own = getattr(found, "cls_token_id", None)
         if wanted is not None and own not in {None, wanted}:
-            message = (
+            raise ModelError(
                 f"{self.spec.name}: its reward is to be read at the token {wanted}, and its "
                 f"tokenizer's cls_token is {found.cls_token!r}, {own}, at which its makers' code "
                 f"reads it: tokenizer and weights are not of one model. {COPY_FILES}"
             )
-            raise ModelError(message)
         return found
 
     @property

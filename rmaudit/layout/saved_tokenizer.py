@@ -151,12 +151,11 @@ def _refuse_two_ids(
 ) -> None:
     for piece, number in theirs.items():
         if saved[piece] != number:
-            message = (
+            raise ModelError(
                 f"{model}: its token {piece!r} has the id {saved[piece]} by tokenizer.json and "
                 f"{number} by transformers' {kind}, so which one the model means is unknown; "
                 f"{COPY_FILES}"
             )
-            raise ModelError(message)
 
 
 def _difference(saved: Tokenizer, theirs: Callable[[str], Sequence[int]], kind: str) -> str:

@@ -77,8 +77,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
             tokenizer.chat_template = Path(spec.template).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             shown = short(repr(spec.template).strip("'"), 500)
-            message = f"{spec.name}: template {shown}: {brief(error)}"
-            raise ModelError(message) from error
+            raise ModelError(f"{spec.name}: template {shown}: {brief(error)}") from error
     if spec.judge is not None and isinstance(tokenizer.chat_template, str):
         # A judge answers after the conversation, where a guard model's own template says so.
         tokenizer.chat_template = _OPENS_MODEL_TURN + tokenizer.chat_template
@@ -219,11 +218,10 @@ def _refuse_many_added(folder: Path, model: str) -> None:
             message = f"{model}: {name} in {folder} has {size:,} bytes, and rmaudit reads at most "
             raise ModelError(f"{message}{_LARGEST:,}; {COPY_FILES}")
         if count > _MOST_ADDED:
-            message = (
+            raise ModelError(
                 f"{model}: {name} in {folder} has {count:,} added tokens, and rmaudit reads "
                 f"tokenizers with at most {_MOST_ADDED:,}; {COPY_FILES}"
             )
-            raise ModelError(message)
 
 
 def _refuse_costly(path: Path, model: str) -> None:
@@ -266,8 +264,7 @@ def _refuse_shared_ids(pieces: dict[str, int], folder: Path, model: str) -> None
         return
     number = min(n for piece, n in pieces.items() if piece_of[n] != piece)
     first, second = sorted(piece for piece, n in pieces.items() if n == number)[:2]
-    message = (
+    raise ModelError(
         f"{model}: two pieces of its tokenizer in {folder} have the id {number}: {first!r} and "
         f"{second!r}, and which of them the model means is unknown; {COPY_FILES}"
     )
-    raise ModelError(message)

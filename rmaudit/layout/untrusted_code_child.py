@@ -40,8 +40,7 @@ def print_conversations(request: Mapping[str, Any]) -> list[str]:
         )
         said = sum(len(turn["content"]) for turn in turns)
         if len(text) > _MOST_PRINTED + 2 * said:
-            message = f"it prints {len(text):,} characters of a conversation of {said:,}"
-            raise TooMuchError(message)
+            raise TooMuchError(f"it prints {len(text):,} characters of a conversation of {said:,}")
         texts.append(text)
     return texts
 
@@ -87,8 +86,7 @@ def encode_texts(request: Mapping[str, Any], held: Tokenizers) -> None:
 
 def _refuse_many(made: Sized, what: str, said: int) -> None:
     if len(made) > _FREE + _GROWTH * said:
-        message = f"it makes {len(made):,} {what} of {said:,} characters"
-        raise TooMuchError(message)
+        raise TooMuchError(f"it makes {len(made):,} {what} of {said:,} characters")
 
 
 def decode_ids(request: Mapping[str, Any], held: Tokenizers) -> None:
@@ -97,8 +95,7 @@ def decode_ids(request: Mapping[str, Any], held: Tokenizers) -> None:
     for ids in request["rows"]:
         text = _attempt(tokenizer.decode, ids, False) or ""  # noqa: FBT003  (special tokens too)
         if len(text) > _GROWTH * (_FREE + len(ids)):
-            message = f"{len(ids):,} of its ids read as {len(text):,} characters"
-            raise TooMuchError(message)
+            raise TooMuchError(f"{len(ids):,} of its ids read as {len(text):,} characters")
 
 
 def _attempt(make: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401  (of Rust)

@@ -58,12 +58,11 @@ def verdict_ids(layout: Layout) -> tuple[int, ...]:
     for word, ids in found.items():
         if len(ids) != 1:
             pieces = ", ".join(map(repr, tokenizer.convert_ids_to_tokens(ids)))
-            message = (
+            raise ModelError(
                 f"{spec.name}: judge: the verdict {word!r} is {len(ids)} tokens ({pieces}) after "
                 f"{short(repr(before[-20:]))}, and a reward is the logit of one; choose words of "
                 f"one token, such as ' Yes' and ' No' or, after a new line, 'Yes' and 'No'"
             )
-            raise ModelError(message)
     (yes,), (no,) = found[judge.yes], found[judge.no]
     if yes == no:
         message = f"{spec.name}: judge: yes and no are both the token {yes}; give two different"
@@ -89,11 +88,10 @@ def _refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
     user = [messages("?")]  # after whose turn the model begins its own
     (begun,) = chat_template.printed(own, user, spec.name) if own.chat_template else [""]
     if opened := _open_thought(begun):
-        message = (
+        raise ModelError(
             f"{spec.name}: judge: the model opens its turns with {opened}, as its own chat "
             f"template says: {_SAMPLED}, or end the judge's template with a closed thought"
         )
-        raise ModelError(message)
 
 
 def _open_thought(text: str) -> str:

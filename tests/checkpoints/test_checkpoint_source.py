@@ -104,14 +104,12 @@ def test_a_hub_id_is_asked_for_at_its_revision(tmp_path: Path, monkeypatch: Patc
 
     assert found.path == tmp_path
     assert (asked["repo"], asked["revision"]) == ("owner/name", "0" * 40)
-    patterns = hub_client.patterns(weights=True)
     read = ["config.json", "chat_template.jinja", "model-00001-of-00002.safetensors"]
     read += ["model.safetensors", "adapter_model.safetensors"]
     others = ["consolidated-1.safetensors", "onnx/model.safetensors", "pytorch_model.bin", "own.py"]
-    ignored = asked["ignore_patterns"]
-    assert [
-        *filter_repo_objects(read + others, allow_patterns=patterns, ignore_patterns=ignored)
-    ] == read
+    hub_client.snapshot("owner/name", None, weights=True)
+    which = {key: asked[key] for key in ("allow_patterns", "ignore_patterns")}
+    assert [*filter_repo_objects(read + others, **which)] == read
 
 
 @pytest.mark.parametrize(

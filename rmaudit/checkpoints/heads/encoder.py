@@ -53,28 +53,25 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         return None
     classes = shapes.get("classifier.weight", ())[:1]
     if classes and classes != (1,):
-        message = (
+        raise ModelError(
             f"'classifier.weight' has {classes[0]} outputs, one for each class, and a reward model "
             f"has 1; audit a checkpoint that was trained with num_labels=1, or declare a function "
             f"that returns the reward, by @rmaudit.scorer"
         )
-        raise ModelError(message)
     kind = architecture(config)
     if (types := config.get("type_vocab_size")) and kind not in {BERT, MODERN}:
-        message = (
+        raise ModelError(
             f"config.json has type_vocab_size {types!r}: the model tells question from answer by "
             f"token types, which rmaudit gives to BERT only; audit an encoder without them "
             f"(type_vocab_size 0, as DeBERTa-v3 has)"
         )
-        raise ModelError(message)
     pooling = config.get("classifier_pooling", "cls")
     if kind == MODERN and pooling != "cls":
-        message = (
+        raise ModelError(
             f"config.json has classifier_pooling {pooling!r}: its reward is read from all states "
             f"of a row, and rmaudit reads that of [CLS]; audit a checkpoint that was trained with "
             f"classifier_pooling 'cls'"
         )
-        raise ModelError(message)
     _activation(config)
     layers, hidden = _layers(config), mlp.hidden_size(config, what=_WHAT)
     starts = ("classifier.", f"{layers[0]}.") if kind == BERT else _STARTS
@@ -128,11 +125,10 @@ def _activation(config: Mapping[str, Any]) -> str:
     key = "classifier_activation" if kind == MODERN else "pooler_hidden_act"
     name = config.get(key, "gelu")
     if name not in ACTIVATIONS:
-        message = (
+        raise ModelError(
             f"config.json has {key} {name!r}; rmaudit knows {', '.join(ACTIVATIONS)}: "
             f"correct it if it is one of these under another name"
         )
-        raise ModelError(message)
     return str(name)
 
 
@@ -144,11 +140,10 @@ def is_known(config: Mapping[str, Any]) -> bool:
 def _refuse_other(config: Mapping[str, Any], shapes: Shapes) -> None:
     """Raise if the checkpoint has the classifier of an encoder that rmaudit does not know."""
     if odd := sorted(key for key in shapes if key.startswith("classifier.")):
-        message = (
+        raise ModelError(
             f"{odd[0]!r} is among its tensors, and rmaudit knows a classifier of that name in "
             f"{', '.join(ARCHITECTURES)} only; this is {architecture(config)!r}. Each class reads "
             f"the reward in a way of its own, so no other name in config.json would make it right: "
             f"audit one of these or a decoder with {linear.KEY!r}, or score its texts with a "
             f"function of yours (@rmaudit.scorer)"
         )
-        raise ModelError(message)

@@ -68,11 +68,10 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     named = architecture(config)
     if named not in _CLASSES:
         if found.keys() >= {_WEIGHT, _SCALE}:
-            message = (
+            raise ModelError(
                 f"a gated head ({_SCALE!r}) under the architecture {named!r}; rmaudit knows "
                 f"the gates of {' and '.join(_CLASSES)}, and how others read a prompt is unknown"
             )
-            raise ModelError(message)
         return None
     settings = _settings(config)
     layouts = list(_layouts(settings))
@@ -125,12 +124,11 @@ def _transformed(rows: Tensor, tensors: Mapping[str, Tensor], settings: _Setting
         return rows
     transform = tensors[_TRANSFORM].detach().double()
     if not _transforms(settings) and not transform.equal(transform.new_ones(len(rows)).diag()):
-        message = (
+        raise ModelError(
             f"its {_TRANSFORM!r} is not the identity, and the published class of a head with "
             f"{settings.objectives} objectives has no transform; whether it is applied is unknown: "
             f"compare with its model card"
         )
-        raise ModelError(message)
     return transform.T @ rows
 
 
@@ -156,13 +154,12 @@ class Gated:
         """
         at = _last_start(self.pattern, prefix)
         if at is None:
-            message = (
+            raise ModelError(
                 f"its gate reads a prompt where the ids {list(self.pattern)} start, the end of the "
                 f"user's turn, and the {len(prefix)} ids before the answer, which end in "
                 f"{list(prefix[-len(self.pattern) :])}, do not have them: use the checkpoint's own "
                 f"tokenizer and chat template, without a `template` in models.yaml"
             )
-            raise ModelError(message)
         weights = self.weights(states[at])
         vector = (weights.double() @ self.objectives).float().to(states.device)
         return lambda pooled: pooled @ vector.to(pooled.device)
@@ -213,8 +210,7 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
     backbone, defaults = _CLASSES[named]
     if config.get("model_type") != backbone:
         kind = config.get("model_type")
-        message = f"model_type {kind!r} in config.json; {named} has {backbone!r}"
-        raise ModelError(message)
+        raise ModelError(f"model_type {kind!r} in config.json; {named} has {backbone!r}")
     given = {**_GATE, **defaults, **{k: v for k, v in config.items() if v is not None}}
 
     def whole(key: str) -> int:
@@ -227,11 +223,10 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
     temperature = given["gating_temperature"]
     number = type(temperature) in (int, float)
     if not number or not math.isfinite(temperature) or temperature <= 0:
-        message = (
+        raise ModelError(
             f"gating_temperature is {temperature!r} in config.json; a gated head needs a number "
             f"above 0"
         )
-        raise ModelError(message)
     return _Settings(
         named,
         backbone,

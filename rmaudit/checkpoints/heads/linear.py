@@ -52,13 +52,12 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 def several_labels(key: str, shape: tuple[int, ...]) -> ModelError:
     """Return the error for a head with several outputs (labels) if none of them was chosen."""
-    message = (
+    return ModelError(
         f"{key!r} has shape {shape}: {shape[0]} labels, and which of them is the reward is not "
         f"known. Name it by its number from 0 or its label in config.json, as in --model "
         f"'NAME#0', or `objective` in models.yaml. A model that is to give one reward is trained "
         f"with num_labels=1"
     )
-    return ModelError(message)
 
 
 def match(
@@ -74,24 +73,21 @@ def match(
     more = f" and {len(wanted) - _SHOWN} more" if len(wanted) > _SHOWN else ""
     has = f"{what} has {', '.join([*wanted][:_SHOWN])}{more}"
     if missing := [key for key in wanted if key not in shapes]:
-        message = (
+        raise ModelError(
             f"no {missing[0]!r} among its tensors; {has}. It would be incomplete: copy the "
             f"checkpoint again, with all its *.safetensors"
         )
-        raise ModelError(message)
     if unexpected := sorted({*there} - {*wanted}):
-        message = (
+        raise ModelError(
             f"unexpected {unexpected[0]!r} among its tensors; {has}. This is another one, or a "
             f"damaged one: compare with its model card"
         )
-        raise ModelError(message)
     for key, shape in wanted.items():
         if shapes[key] != shape:
-            message = (
+            raise ModelError(
                 f"{key!r} has shape {shapes[key]}, expected {shape} in {what}; take config.json "
                 f"and *.safetensors from one and the same checkpoint"
             )
-            raise ModelError(message)
     return frozenset(wanted)
 
 

@@ -36,12 +36,11 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     if SETTING not in config:
         return None
     if architecture(config) not in ARCHITECTURES:
-        message = (
+        raise ModelError(
             f"its architecture is {architecture(config)}, and {_WHAT} is known of "
             f"{', '.join(ARCHITECTURES)} only, whose logits are neither scaled nor capped; "
             f"remove the logit from its entry in models.yaml if it has a head of its own"
         )
-        raise ModelError(message)
     key = _key(config, shapes)
     there = [name for name in shapes if name.startswith("lm_head.")]
     rows, hidden = config.get("vocab_size"), mlp.hidden_size(config, what=_WHAT)
@@ -69,17 +68,15 @@ def _key(config: Mapping[str, Any], shapes: Shapes) -> str:
         return EMBEDDING
     missing = EMBEDDING if tied else KEY
     why = "are tied to it" if tied else "are not tied (tie_word_embeddings)"
-    message = (
+    raise ModelError(
         f"no {missing!r} among its tensors, which {_WHAT} needs, for its logits {why} in "
         f"config.json; copy the checkpoint again, with config.json and all its *.safetensors"
     )
-    raise ModelError(message)
 
 
 def _refuse_id(number: object, rows: int) -> None:
     if type(number) is not int or not 0 <= number < rows:
-        message = (
+        raise ModelError(
             f"the reward is to be the logit of id {number!r}; ids are whole numbers from 0 to "
             f"{rows - 1}: correct it in models.yaml (Nemotron's is 0)"
         )
-        raise ModelError(message)

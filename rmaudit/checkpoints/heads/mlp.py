@@ -37,12 +37,11 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     if not any(re.match(r"score\.[0-9]+\.", key) for key in there):
         return None
     if shapes.get("score.2.weight", ())[:1] == (2,):
-        message = (
+        raise ModelError(
             "'score.2.weight' has 2 outputs, as in a process reward model: it judges each step of "
             "a solution as good or bad, and gives no reward to a whole answer. rmaudit scores "
             "models with 1 output; audit an outcome reward model instead"
         )
-        raise ModelError(message)
     biases = any(key.endswith(".bias") for key in there)
     return check_layers(config, shapes, "score.", LAYERS, what=_WHAT, biases=biases)
 
@@ -153,9 +152,8 @@ def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
     """
     hidden = linear.hidden_size(config)
     if not isinstance(hidden, int):
-        message = (
+        raise ModelError(
             f"config.json names no hidden size, which {what} needs; it should have one of "
             f"{', '.join(HIDDEN)} as a whole number: copy it from the checkpoint's own"
         )
-        raise ModelError(message)
     return hidden

@@ -37,12 +37,11 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         return None  # an encoder's, or none
     labels = shapes.get(f"{name}.weight", ())[:1]
     if labels and labels != (1,):
-        message = (
+        raise ModelError(
             f"'{name}.weight' has {labels[0]} labels for every token, as in a process reward model "
             f"(TRL's PRMTrainer): it judges each step of a solution, and gives no reward to a "
             f"whole answer. rmaudit scores models with 1 label; audit an outcome reward model"
         )
-        raise ModelError(message)
     return mlp.check_layers(config, shapes, f"{name}.", [name], what=_WHAT)
 
 

@@ -53,12 +53,11 @@ def reward_id(config: Mapping[str, Any]) -> int | None:
     rows = config.get("vocab_size")
     if type(found) is not int or type(rows) is not int or not 0 <= found < rows:
         where = "reward_token_id in config.json" if kind == INTERNLM2 else "in its makers' code"
-        message = (
+        raise ModelError(
             f"{kind} reads the reward at a token of its own, whose id is {found!r} ({where}); it "
             f"should be a whole number below vocab_size, {rows!r}: copy config.json from the "
             f"checkpoint's own"
         )
-        raise ModelError(message)
     return found
 
 

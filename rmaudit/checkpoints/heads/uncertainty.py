@@ -51,12 +51,11 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     found = {key: tuple(shape) for key, shape in shapes.items() if key not in others}
     if architecture(config) != ARCHITECTURE:
         if own := sorted(key for key in found if key.startswith(_FC)):
-            message = (
+            raise ModelError(
                 f"{own[0]!r}, of a head that weighs attributes, under the architecture "
                 f"{architecture(config)!r}; rmaudit knows this head of {ARCHITECTURE} only: "
                 f"correct `architectures` in config.json if it is one"
             )
-            raise ModelError(message)
         return None
     hidden = config.get("hidden_size")
     layers = mlp.layer_shapes(found, _LAYERS, hidden, biases=True, outputs=None)

@@ -114,19 +114,17 @@ def _openrlhf_layer(config: Mapping[str, Any], shapes: Shapes) -> str | None:
     """
     name = config.get("value_head_prefix")
     if name is not None and not (isinstance(name, str) and name):
-        message = (
+        raise ModelError(
             f"config.json has value_head_prefix {name!r}; it should be the name of OpenRLHF's "
             f"value head, such as 'score': correct it, or remove it if another head is meant"
         )
-        raise ModelError(message)
     names = [n for n in ([name] if name else OLDER) if f"{n}.weight" in shapes]
     if len(names) > 1:
-        message = (
+        raise ModelError(
             f"both {names[0] + '.weight'!r} and {names[1] + '.weight'!r} are among its tensors, "
             f"and either may be OpenRLHF's value head; say which in config.json: "
             f'"value_head_prefix": "{names[0]}"'
         )
-        raise ModelError(message)
     return names[0] if names else None
 
 
@@ -139,11 +137,10 @@ def _mean_and_std(
     """
     wanted = config.get("normalize_reward")
     if not isinstance(wanted, bool | None):
-        message = (
+        raise ModelError(
             f"config.json has normalize_reward {wanted!r}; it should be true (rewards are "
             f"(value - mean) / std) or false (they are the value): correct it"
         )
-        raise ModelError(message)
     if not wanted:
         return 0.0, 1.0
     if any(key in config for key in BUFFERS):
@@ -154,12 +151,11 @@ def _mean_and_std(
         return 0.0, 1.0
     mean, std = map(_as_number, given)
     if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
-        message = (
+        raise ModelError(
             f"rewards are to be normalised (normalize_reward in config.json is true) by mean "
             f"{given[0]!r} and std {given[1]!r}; they should be finite numbers, std above 0: "
             f"correct both in config.json, or set normalize_reward to false"
         )
-        raise ModelError(message)
     return mean, std
 
 
@@ -185,28 +181,25 @@ def separate_headers(found: CheckpointFiles, tensor_names: Iterable[str]) -> Hea
     inside = sorted(key for key in tensor_names if key.startswith(_OTHER_HEADS))
     if weights_headers.HEAD not in names:
         if weights_headers.HEAD_PICKLE in names and not inside:
-            message = (
+            raise ModelError(
                 f"{found.model}: its head is in {weights_headers.HEAD_PICKLE} in {found.where}, a "
                 "pickle, which can run code. Where you trust it, run in that folder: "
                 f'python -c "{_CONVERT}"'
             )
-            raise ModelError(message)
         return {}
     if inside:
-        message = (
+        raise ModelError(
             f"{found.model}: {weights_headers.HEAD} lies in {found.where}, and {inside[0]!r} is "
             f"among the weights: which of the two heads is meant is unknown. To use "
             f"{inside[0]!r}, move the file elsewhere; to use the file, save the model again "
             f"without its own head"
         )
-        raise ModelError(message)
     head = found.headers(weights_headers.HEAD)
     if set(head) != _BESIDE:
         there = ", ".join(sorted(head)[:4]) or "nothing"
-        message = (
+        raise ModelError(
             f"{found.model}: {weights_headers.HEAD} in {found.where} has {there}; expected "
             f"{' and '.join(sorted(_BESIDE))}, as LLaMA-Factory and ms-swift save them. Copy the "
             f"file again from where it was trained"
         )
-        raise ModelError(message)
     return head

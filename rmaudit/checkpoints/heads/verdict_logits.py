@@ -50,11 +50,10 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         wanted = {found[0]: (rows, hidden_size(config))}
         return match(shapes, (), wanted, what=f"a judge with vocab_size {rows}")
     why = f"{heads[0]!r} is" if heads else f"none of {', '.join((*OUTPUT, *EMBEDDING))} is"
-    message = (
+    raise ModelError(
         f"{why} among its tensors, so it is no language model and cannot be a judge; remove "
         f"`judge` from its entry in models.yaml"
     )
-    raise ModelError(message)
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear | Capped:
