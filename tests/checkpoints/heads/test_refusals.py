@@ -1,7 +1,8 @@
 """Half a head, another head, or a configuration that disagrees: refused, and the text says why.
 
 Each row has the tensors and the entry of config.json that are wrong, and what the text must name:
-what was found, what is needed, and what to do.
+what was found, what is needed, and what to do. That any tensor gone or of another shape is refused,
+`test_every_family` has; of the words for it, which are one function's, two layers are the example.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rmaudit.checkpoints.heads import (
 )
 from rmaudit.errors import ModelError
 from tests.checkpoints.heads import whole
-from tests.checkpoints.heads.whole import BUFFERS, ONE, SCORE, grm
+from tests.checkpoints.heads.whole import ONE, SCORE, grm
 
 HIDDEN, WIDTH = whole.WIDTH, whole.INNER
 Shapes = dict[str, Any]
@@ -37,9 +38,9 @@ GONE = None  # in place of a shape, or of an entry
 PRM = {"score.2.weight": (2, WIDTH), "score.2.bias": (2,)}
 
 
-def of(family: Any, config: Any, whole: Any, change: Any, *named: str, **entries: Any) -> Case:
+def of(family: Any, config: Any, own: Any, change: Any, *named: str, **entries: Any) -> Case:
     """A family's whole checkpoint with tensors or entries of config.json changed or gone."""
-    shapes = {key: shape for key, shape in {**whole, **change}.items() if shape is not GONE}
+    shapes = {key: shape for key, shape in {**own, **change}.items() if shape is not GONE}
     return family, {**config, **entries}, shapes, named
 
 
@@ -62,9 +63,7 @@ labels = partial(of, token_classifier, whole.LLAMA_TOKENS, whole.one_label("scor
 
 VERDICTS = {verdict_logits.SETTING: (3, 2)}
 CASES = [
-    at_token({"v_head.weight": GONE}, "no 'v_head.weight'", "read at a token", AGAIN),
     at_token({"v_head.bias": (1,)}, "unexpected 'v_head.bias'", CARD),
-    at_token({"v_head.weight": (2, HIDDEN)}, "(2, 5), expected (1, 5)", ONE_SAVE),
     *(
         at_token({}, "InternLM2ForRewardModel", f"id is {odd!r} (reward_token_id in config.json)",
                  "below vocab_size, 11", reward_token_id=odd)
@@ -72,9 +71,7 @@ CASES = [
     ),
     of(token_value, whole.ATHENE, whole.AT_TOKEN, {},
        "128003 (in its makers' code)", "below vocab_size, 32000", vocab_size=32000),
-    labels({"score.bias": GONE}, "no 'score.bias'", "score.weight, score.bias", AGAIN),
     labels({"score.0.weight": (1, HIDDEN)}, "unexpected 'score.0.weight'", CARD),
-    labels({"score.bias": (2,)}, "(2,), expected (1,)", ONE_SAVE),
     labels({"score.weight": (2, HIDDEN), "score.bias": (2,)}, "'score.weight' has 2 labels",
            "process reward model", "outcome reward model"),
     of(verdict_logits, VERDICTS, {}, {}, "none of lm_head.weight, ", "remove `judge`"),
@@ -87,19 +84,13 @@ CASES = [
         layers({}, "config.json names no hidden size", "hidden_size, n_embd", hidden_size=odd)
         for odd in (GONE, "5")
     ),
-    of(value, whole.VALUE, {k: s for k, s in grm(1).items() if ".2." not in k}, {},
-       "no 'v_head.summary.2.weight'", "GRM's value head on a hidden size of 5 has v_", AGAIN),
     *(
         of(value, whole.VALUE, grm(1), {key: (1,)}, f"unexpected {key!r}", CARD)
         for key in ("v_head.summary.1.weight", "v_head.scale", "v_head.summary.00.x")
     ),
     of(value, whole.VALUE, {**ONE, **grm(1)}, {}, "unexpected 'v_head.summary.bias'"),
-    of(value, whole.VALUE, grm(1), {"v_head.summary.2.weight": (1, HIDDEN)},
-       "(1, 5), expected (1, 7) in GRM's value head", ONE_SAVE),
     openrlhf({"value_head.bias": (1,)}, "unexpected 'value_head.bias'", CARD),
-    openrlhf({"value_head.weight": (2, HIDDEN)}, "(2, 5), expected (1, 5) in OpenRLHF", ONE_SAVE),
     openrlhf({"std": (1,)}, "no 'mean' among its tensors", "with its numbers has mean, std", AGAIN),
-    openrlhf({**BUFFERS, "std": (2,)}, "'std' has shape (2,), expected (1,)", ONE_SAVE),
     openrlhf({"head.weight": (1, HIDDEN)}, "both 'value_head.weight' and 'head.weight'",
              '"value_head_prefix": "value_head"', value_head_prefix=GONE),
     *(
@@ -122,20 +113,12 @@ CASES = [
     row({"lm_head.weight": GONE}, "no 'model.embed_tokens.weight'", "tied to it", AGAIN,
         tie_word_embeddings=True),
     row({"lm_head.bias": (11,)}, "unexpected 'lm_head.bias'", "a logit as reward with", CARD),
-    row({"lm_head.weight": (12, HIDDEN)}, "(12, 5), expected (11, 5)", "vocab_size", ONE_SAVE),
     *(
         row({}, f"the logit of id {odd!r}", "whole numbers from 0 to 10", "models.yaml",
             rmaudit_reward_logit=odd)
         for odd in (-1, 11, True, "0", 0.0, GONE)
     ),
-    *(
-        pair({key: GONE}, f"no {key!r} among its tensors", "an encoder's head", AGAIN)
-        for key in whole.PAIR
-    ),
     pair({"classifier.extra": (1,)}, "unexpected 'classifier.extra'", CARD),
-    pair({"pooler.dense.weight": (HIDDEN, 7)}, "'pooler.dense.weight' has shape (5, 7)", ONE_SAVE),
-    pair({"pooler.dense.bias": (7,)}, "'pooler.dense.bias' has shape (7,), expected (5,)"),
-    pair({"classifier.weight": (1, 7)}, "'classifier.weight' has shape (1, 7), expected (1, 5)"),
     pair({"classifier.weight": (3, HIDDEN), "classifier.bias": (3,)}, "3 outputs, one for each"),
     pair({}, "type_vocab_size 2", "token types", "DeBERTa-v3", type_vocab_size=2),
     *(
@@ -168,8 +151,6 @@ CASES = [
         gate("ArmoRM", {key: (1, 6)}, f"unexpected '{key}' among its tensors", CARD)
         for key in ("score.weight", "gating.layers.0.SCB", "lm_head.weight")
     ),
-    urm({"weights.fc.2.bias": GONE}, "no 'weights.fc.2.bias'", "weights.fc.0.bias, "),
-    urm({"score.weight": (3, 32)}, "'score.weight' has shape (3, 32), expected (6, 32)", "size 32"),
     urm({}, "hidden_size None", hidden_size=GONE),
     urm({"score.weight": (1, 32)}, "'weights.fc.0.bias'", "'LlamaForSequenceClassification'",
         "WithNormal_Weights only", architectures=["LlamaForSequenceClassification"]),
