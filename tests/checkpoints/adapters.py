@@ -7,12 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from safetensors.torch import load_file, save_file
 
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.errors import ModelError
 from rmaudit.models import scoring_description
+from tests.checkpoints.folders import refused
 from tests.models.loaded import change, checkpoint
 from tests.toys import toy_tokenizer
 
@@ -25,9 +24,7 @@ Make = Callable[..., Path]
 
 def refusal(folder: Path, **settings: Any) -> str:
     """The text with which it is refused, FOLDER in place of the adapter's path."""
-    with pytest.raises(ModelError) as caught:
-        checkpoint(folder, **settings).score(PROMPT, ["love"])
-    return str(caught.value).replace(str(folder), "FOLDER")
+    return refused(lambda: checkpoint(folder, **settings).score(PROMPT, ["love"]), at=folder)
 
 
 def said(folder: Path | str) -> dict[str, str]:

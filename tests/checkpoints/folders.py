@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,11 +90,17 @@ def check(folder: Path, **settings: Any) -> Checked:
     ).downloaded()
 
 
+def refused(ask: Callable[..., object], *given: Any, at: Path | None = None, **more: Any) -> str:
+    """The one line with which a call is refused, FOLDER in place of the path `at`."""
+    with pytest.raises(ModelError) as caught:
+        ask(*given, **more)
+    text = str(caught.value).replace(str(at), "FOLDER")
+    assert "\n" not in text
+    return text
+
+
 def refusal(folder: Path, **settings: Any) -> str:
     """The one line with which the folder is refused, FOLDER in place of its path."""
-    with pytest.raises(ModelError) as caught:
-        check(folder, **settings)
-    text = str(caught.value).replace(str(folder), "FOLDER")
+    text = refused(check, folder, at=folder, **settings)
     assert text.startswith("toy: ")
-    assert "\n" not in text
     return text

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from rmaudit.errors import ModelError
+from tests.checkpoints.folders import refused
 from tests.models.loaded import change, checkpoint
 from tests.toys import toy_checkpoint
 
@@ -75,12 +75,10 @@ def test_a_quantized_head_is_refused(folders: tuple[Path, Path]) -> None:
     tensors["score.weight"] = tensors["score.weight"].to(torch.int8)
     save_file(tensors, narrow / "model.safetensors", {"format": "pt"})
 
-    with pytest.raises(ModelError) as caught:
-        checkpoint(narrow, quantized=True).score("the city?", ANSWERS)
-
-    text = str(caught.value)
-    assert text.startswith(
-        f"toy: 'score.weight' in {narrow} is of I8, allowed: F64, F32, F16, BF16"
+    text = refused(
+        lambda: checkpoint(narrow, quantized=True).score("the city?", ANSWERS), at=narrow
     )
+
+    assert text.startswith("toy: 'score.weight' in FOLDER is of I8, allowed: F64, F32, F16, BF16")
     assert "The head is quantized too" in text
     assert 'modules_to_not_convert=["score"]' in text

@@ -19,10 +19,9 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.errors import ModelError
 from rmaudit.models import scoring_description
 from rmaudit.models.checkpoint_doctor import EXACT
-from tests.checkpoints.folders import merged, save_adapter
+from tests.checkpoints.folders import merged, refused, save_adapter
 from tests.models.loaded import change, checkpoint
 from tests.toys import SIZES, toy_language_model
 
@@ -115,9 +114,7 @@ def test_its_bytes_are_the_models_identity(full: Path, adapter: Path) -> None:
 
 def refusal(folder: Path) -> str:
     """The line with which the folder is refused."""
-    with pytest.raises(ModelError) as caught:
-        checkpoint(folder)
-    return str(caught.value).replace(str(folder), "FOLDER")
+    return refused(checkpoint, folder, at=folder)
 
 
 def test_a_pickle_is_refused_with_its_remedy(full: Path) -> None:

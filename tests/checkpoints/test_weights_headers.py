@@ -17,6 +17,7 @@ from rmaudit.checkpoints.weights_headers import Header
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint_model import Checkpoint
+from tests.checkpoints.folders import refused
 from tests.toys import toy_checkpoint
 
 
@@ -41,9 +42,7 @@ def folder(sharded: Path, tmp_path: Path) -> Path:
 
 def refusal(folder: Path) -> str:
     """The text with which the folder is refused."""
-    with pytest.raises(ModelError) as caught:
-        weights_headers.weights_paths(folder, model="toy")
-    return str(caught.value).replace(str(folder), "FOLDER")
+    return refused(weights_headers.weights_paths, folder, at=folder, model="toy")
 
 
 def scores(folder: Path) -> list[float]:

@@ -14,6 +14,7 @@ from rmaudit.errors import ModelError
 from rmaudit.layout.chat_rendering import render
 from rmaudit.layout.chat_template import TODAY
 from rmaudit.prompts import Prompt
+from tests.checkpoints.folders import refused
 from tests.toys import SPECIAL, TEMPLATE, WORDS, toy_tokenizer
 
 if TYPE_CHECKING:
@@ -43,12 +44,9 @@ def tokenizer_with(
     return tokenizer
 
 
-def refusal(template: Any) -> str:
+def refusal(template: Any, asked: Any = PROMPT) -> str:
     """The one line with which a template is refused."""
-    with pytest.raises(ModelError) as caught:
-        render(toy_tokenizer(template=template), PROMPT, model="toy")
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return refused(render, toy_tokenizer(template=template), asked, model="toy")
 
 
 # The slot
@@ -130,10 +128,7 @@ SYSTEM_FIRST = "put what the system says at the start of the first user turn"
 )
 def test_a_turn_that_a_template_does_not_print_is_refused(template: str, said: str) -> None:
     """One line, with the way out; no model is asked a part of a conversation."""
-    with pytest.raises(ModelError) as caught:
-        render(toy_tokenizer(template=template), TURNS, model="toy")
-
-    assert str(caught.value) == f"toy: its chat template {said}; {SYSTEM_FIRST}"
+    assert refusal(template, TURNS) == f"toy: its chat template {said}; {SYSTEM_FIRST}"
 
 
 # BOS

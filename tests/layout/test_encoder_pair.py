@@ -20,6 +20,7 @@ from rmaudit.layout.answer_slot import Response
 from rmaudit.layout.encoder_pair import PairLayout
 from rmaudit.layout.layouts import ChatLayout, layout_of
 from rmaudit.models import checkpoint_doctor
+from tests.checkpoints.folders import refused
 from tests.float64 import all_in_float64, assert_slopes
 from tests.layout.made import TOY, pair
 from tests.models.loaded import by_transformers, checkpoint, retensor, rows_of
@@ -152,12 +153,9 @@ def test_another_form_of_pair_is_refused(single: str, double: str) -> None:
         single=single, pair=double, special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
 
-    with pytest.raises(ModelError) as caught:
-        pair(tokenizer).slot("love")
-
     made = tokenizer("love", "answer").input_ids
     said = f"(DebertaV2Tokenizer, [CLS] '[CLS]', [SEP] '[SEP]') makes {made} of [5] and"
-    assert said in str(caught.value)
+    assert said in refused(pair(tokenizer).slot, "love")
 
 
 @pytest.mark.parametrize("token", ["cls_token", "sep_token"])

@@ -18,6 +18,7 @@ from rmaudit.errors import ModelError
 from rmaudit.layout import answer_slot
 from rmaudit.layout.layouts import ChatLayout
 from rmaudit.layout.tokenizers import edges, read, vocabulary
+from tests.checkpoints.folders import refused
 from tests.layout.made import chat, pair
 from tests.layout.test_answer_slot import tokenizer_of
 from tests.toys import SPECIAL, TEMPLATE, toy_tokenizer
@@ -44,10 +45,7 @@ def test_a_folder_of_tokenizer_files_is_enough(folder: Path, tmp_path: Path) -> 
 
 def refusal(folder: Path, template: Any = None) -> str:
     """The one line with which it is refused, FOLDER in place of its path."""
-    with pytest.raises(ModelError) as caught:
-        read(folder, ModelSpec("toy", str(folder), template=template))
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(folder), "FOLDER")
+    return refused(read, folder, ModelSpec("toy", str(folder), template=template), at=folder)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from rmaudit.layout.answer_slot import decode_each, ids_alone
 from rmaudit.layout.encoder_pair import PairLayout
 from rmaudit.layout.layouts import ChatLayout
 from rmaudit.layout.tokenizers import decoded, encoded, read, vocabulary
+from tests.checkpoints.folders import refused
 from tests.toys import TEMPLATE, toy_tokenizer
 
 TURNS = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "so"}]
@@ -125,12 +126,12 @@ def test_a_tokenizer_that_takes_memory_is_refused(
     change: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
     """Before anything is tokenized here; the line names the folder."""
-    with pytest.raises(ModelError) as caught:
-        read(changed(tmp_path, change), ModelSpec("toy", str(tmp_path)))
+    folder = changed(tmp_path, change)
 
-    what = f"toy: its tokenizer in {tmp_path} takes too much: " if said else "toy: its tokenizer "
-    assert str(caught.value).startswith(what)
-    assert said in str(caught.value)
+    text = refused(read, folder, ModelSpec("toy", str(folder)), at=folder)
+
+    assert text.startswith("toy: its tokenizer in FOLDER takes too much: " if said else "toy: its ")
+    assert said in text
 
 
 SPREAD = {
@@ -159,12 +160,9 @@ def test_a_text_of_which_too_much_is_made_is_refused(
     parts = {"normalizer": normalizer, "pre_tokenizer": split, **model}
     folder = changed(tmp_path, parts)
 
-    with pytest.raises(ModelError) as caught:
-        PairLayout(folder, ModelSpec("toy", str(folder))).ids("Q")
+    text = refused(PairLayout(folder, ModelSpec("toy", str(folder))).ids, "Q", at=folder)
 
-    assert re.match(
-        f"(toy: its|the) tokenizer (in|of) {folder} takes too much: ", str(caught.value)
-    )
+    assert re.match("(toy: its|the) tokenizer (in|of) FOLDER takes too much: ", text)
 
 
 @pytest.mark.slow
