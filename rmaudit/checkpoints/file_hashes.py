@@ -18,7 +18,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -43,10 +42,32 @@ def identity(files: Iterable[Path], cache: Path) -> str:
     Raises:
         OSError: a file cannot be read.
     """
-    paths, total = list(files), hashlib.sha256()
-    for path, found in zip(paths, _hashes(paths, cache), strict=True):
+    total = hashlib.sha256()
+    for path, found in hashes(files, cache).items():
         total.update(f"{path.name}:{found}\n".encode())
     return total.hexdigest()
+
+
+def hashes(files: Iterable[Path], cache: Path) -> dict[Path, str]:
+    """Return the sha256 of each file's bytes, by hashes.json in `cache`; add what is not there.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    paths, memo, new = list(files), _read(cache / _MEMO), dict[str, str]()
+    if unknown := [path for path in paths if _key(path) not in memo]:
+        _announce(unknown)
+        ended = Event()  # after Ctrl-C no file is read to its end
+        pool = ThreadPoolExecutor(_AT_ONCE)  # one core hashes slower than a disk reads
+        try:
+            list(pool.map(partial(_hashed, memo=memo, new=new, ended=ended), unknown))
+        finally:
+            ended.set()
+            pool.shutdown(cancel_futures=True)
+    found = {path: _hashed(path, memo, new, Event()) for path in paths}
+    if new:
+        _write(cache / _MEMO, new)
+    return found
 
 
 def config_and_weights_files(folder: Path) -> list[Path]:
@@ -103,49 +124,22 @@ def states(paths: Iterable[Path]) -> States:
     return {path: _state(path) for path in paths}
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """Hashes and states (size, times) of files at one moment. Made by `stamp`.
-
-    Attributes:
-        hashes: the sha256 of each file's bytes, by its path.
-        states: the same files' states.
-        cache: where hashes are remembered.
-    """
-
-    hashes: Mapping[Path, str]
-    states: States
-    cache: Path
-
-
-def stamp(paths: Iterable[Path], cache: Path) -> Stamp:
-    """Return the files' hashes, sizes and times, for `renewed` and `refuse_changed` to compare.
-
-    Costs next to nothing after an identity of the same files: their hashes are remembered.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
-    files = list(paths)
-    now = states(files)  # first: what is written from here on is seen
-    return Stamp(dict(zip(files, _hashes(files, cache), strict=True)), now, cache)
-
-
-def renewed(before: Stamp, *, model: str) -> Stamp:
-    """Return a new stamp of the same files; raise if a file's bytes changed since `before`.
+def renewed(before: Mapping[Path, str], cache: Path, *, model: str) -> States:
+    """Return the states of the files that had the hashes `before`; raise if one has other bytes.
 
     To be called before they are loaded. A file is hashed again only if its inode, size or times
     are others than before, so a hard link or a copy of the same bytes is no change.
 
     Raises:
-        ModelError: a file holds other bytes than when the stamp was made, or is gone.
+        ModelError: a file holds other bytes than those of its hash, or is gone.
     """
     try:
-        now = stamp(before.hashes, before.cache)
+        now = states(before)  # first: what is written from here on is seen
+        again = hashes(before, cache)
     except OSError as error:
         raise ModelError(_changed(Path(error.filename), model)) from error
-    for path, found in now.hashes.items():
-        if found != before.hashes[path]:
+    for path, found in again.items():
+        if found != before[path]:
             raise ModelError(_changed(path, model))
     return now
 
@@ -178,25 +172,6 @@ def _changed(path: Path, model: str) -> str:
         f"may be another model's; none of it was stored. Wait until whatever writes there is done, "
         f"and run again"
     )
-
-
-def _hashes(files: list[Path], cache: Path) -> list[str]:
-    """Return the sha256 of each file's bytes, by hashes.json in `cache`; add what is not there."""
-    memo = _read(cache / _MEMO)
-    new: dict[str, str] = {}
-    if unknown := [path for path in files if _key(path) not in memo]:
-        _announce(unknown)
-        ended = Event()  # after Ctrl-C no file is read to its end
-        pool = ThreadPoolExecutor(_AT_ONCE)  # one core hashes slower than a disk reads
-        try:
-            list(pool.map(partial(_hashed, memo=memo, new=new, ended=ended), unknown))
-        finally:
-            ended.set()
-            pool.shutdown(cancel_futures=True)
-    found = [_hashed(path, memo, new, Event()) for path in files]
-    if new:
-        _write(cache / _MEMO, new)
-    return found
 
 
 def _announce(files: list[Path]) -> None:

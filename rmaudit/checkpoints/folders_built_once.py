@@ -73,7 +73,7 @@ def _manifest(folder: Path) -> Path:
 
 def _write_manifest(folder: Path, cache: Path) -> None:
     written = [path for path in folder.iterdir() if path.suffix != ".yaml"]  # a user's to change
-    hashes = file_hashes.stamp(sorted(written), cache).hashes
+    hashes = file_hashes.hashes(sorted(written), cache)
     named = {path.name: found for path, found in hashes.items()}
     _manifest(folder).write_text(json.dumps(named, indent=1) + "\n", encoding="utf-8")
 
@@ -88,7 +88,7 @@ def _damaged(folder: Path, cache: Path) -> str:
     for path in files:
         if not path.is_file():
             return path.name
-    now = file_hashes.stamp(files, cache).hashes
+    now = file_hashes.hashes(files, cache)
     return next((path.name for path, found in files.items() if now[path] != found), "")
 
 

@@ -56,7 +56,8 @@ class Base:
         folder: config.json, the weights and the tokenizer.
         identity: hashes of weights and tokenizer, and the dtype.
         device: "auto", "spread", or torch's name of one.
-        hashed: the files of weights and tokenizer as they were when the identity was made.
+        hashed: hashes of the files of weights and tokenizer when the identity was made.
+        cache: where hashes are remembered.
         correct: for errors: where to correct the choice of this model.
     """
 
@@ -64,7 +65,8 @@ class Base:
     folder: Path
     identity: Mapping[str, str]
     device: str
-    hashed: file_hashes.Stamp
+    hashed: Mapping[Path, str]
+    cache: Path
     correct: str = "`base` in models.yaml"
 
     def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
@@ -107,14 +109,13 @@ class Base:
         from rmaudit.models import loaded_weights
         from rmaudit.models.language_model_logprobs import Likelihood
 
-        loaded_from = file_hashes.renewed(self.hashed, model=self.name)
+        states = file_hashes.renewed(self.hashed, self.cache, model=self.name)
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
         shared = shared_tokens(vocabulary, tokenizer, name=self.name, correct=self.correct)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
         # Its attention is transformers' choice, whatever config.json says.
         model = loaded_weights.load(self._load_request, attn_implementation=None)
-        file_hashes.refuse_changed(loaded_from.states, model=self.name)
-        states = loaded_from.states
+        file_hashes.refuse_changed(states, model=self.name)
         return Likelihood(self.name, model, shared, own, self.dtype, states, self.correct)
 
     @property
@@ -225,13 +226,13 @@ def find(  # noqa: PLR0913  (keyword-only after the subjects)
     folder = files_of.downloaded().path
     weights = file_hashes.config_and_weights_files(folder)
     tokenizer = file_hashes.tokenizer_files(folder)
-    hashed = file_hashes.stamp([*weights, *tokenizer], cache)
+    hashed = file_hashes.hashes([*weights, *tokenizer], cache)
     identity = {
         "base weights": file_hashes.identity(weights, cache),
         "base tokenizer": file_hashes.identity(tokenizer, cache),
         "dtype": runs_in,
     }
-    return Base(name, folder, identity, device, hashed, correct)
+    return Base(name, folder, identity, device, hashed, cache, correct)
 
 
 def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:

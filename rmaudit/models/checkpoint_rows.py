@@ -161,13 +161,13 @@ class CheckpointRows(Rows):
     @cached_property
     def identity(self) -> dict[str, str]:
         """Return hashes of weights and tokenizer, and the settings that change a reward."""
-        _ = self.stamp  # first: a file that changes between the two is refused at the load
+        _ = self.hashed  # first: a file that changes between the two is refused at the load
         return {**self._hashes(), **self.settings}
 
     @cached_property
-    def stamp(self) -> file_hashes.Stamp:
-        """Return the files' hashes and states; raise if one changed since the model was opened."""
-        found = file_hashes.stamp(self.files(), self.cache)
+    def hashed(self) -> Mapping[Path, str]:
+        """Return the files' hashes; raise if one changed since the model was opened."""
+        found = file_hashes.hashes(self.files(), self.cache)
         file_hashes.refuse_changed(self._opened, model=self.spec.name)
         return found
 

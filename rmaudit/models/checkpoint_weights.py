@@ -47,7 +47,7 @@ class CheckpointWeights:
 
         if (weights := self.loaded) is None:
             _ = self._rows.identity  # what is loaded must be what it says
-            self._files = file_hashes.renewed(self._rows.stamp, model=self._name).states
+            self._files = file_hashes.renewed(self._rows.hashed, self._rows.cache, model=self._name)
             weights = transformers_loader.load(self._rows, self._device)
             file_hashes.refuse_changed(self._files, model=self._name)
             self._tried = {}

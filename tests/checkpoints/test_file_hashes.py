@@ -253,37 +253,38 @@ def test_ctrl_c_reads_no_file_to_its_end(folder: Path, tmp_path: Path) -> None:
 
 def test_before_the_load_the_bytes_decide(folder: Path, tmp_path: Path) -> None:
     """A hard link, or a copy of the same, is no change; other bytes and no bytes are one."""
-    before = file_hashes.stamp(file_hashes.config_and_weights_files(folder), tmp_path)
+    before = file_hashes.hashes(file_hashes.config_and_weights_files(folder), tmp_path)
     os.link(folder / ONE, tmp_path / "link")
     shutil.copy(folder / TWO, tmp_path / "same")
     (tmp_path / "same").rename(folder / TWO)
-    file_hashes.renewed(before, model="toy")
+    file_hashes.renewed(before, tmp_path, model="toy")
 
     flip(folder / TWO)
     with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed since it was"):
-        file_hashes.renewed(before, model="toy")
+        file_hashes.renewed(before, tmp_path, model="toy")
     (folder / TWO).unlink()
     with pytest.raises(ModelError, match=rf"{TWO} is gone"):
-        file_hashes.renewed(before, model="toy")
+        file_hashes.renewed(before, tmp_path, model="toy")
 
 
 def test_after_the_load_any_touch_decides(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
     """Whoever wrote may have put the old bytes back, and their time; nothing is hashed for it."""
-    before = file_hashes.stamp(file_hashes.config_and_weights_files(folder), tmp_path)
+    files = file_hashes.config_and_weights_files(folder)
+    before, states = file_hashes.hashes(files, tmp_path), file_hashes.states(files)
     hashed.clear()
-    file_hashes.refuse_changed(before.states, model="toy")
+    file_hashes.refuse_changed(states, model="toy")
 
     flip(folder / TWO)
     flip(folder / TWO)
     with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed since it was"):
-        file_hashes.refuse_changed(before.states, model="toy")
+        file_hashes.refuse_changed(states, model="toy")
     assert not hashed
 
-    again = file_hashes.renewed(before, model="toy")
-    file_hashes.refuse_changed(again.states, model="toy")
+    again = file_hashes.renewed(before, tmp_path, model="toy")
+    file_hashes.refuse_changed(again, model="toy")
     (folder / TWO).unlink()
     with pytest.raises(ModelError, match=rf"{TWO} is gone"):
-        file_hashes.refuse_changed(again.states, model="toy")
+        file_hashes.refuse_changed(again, model="toy")
 
 
 # The hub's cache
