@@ -14,7 +14,7 @@ PRODUCT = {path: path.read_text(encoding="utf-8") for path in (ROOT / "rmaudit")
 # in the commit what that is worth.
 CEILINGS = {
     ".": (10, 1650),
-    "checkpoints": (30, 4700),
+    "checkpoints": (30, 4600),
     "cli": (17, 2900),
     "config": (13, 2350),
     "distributed": (8, 1500),

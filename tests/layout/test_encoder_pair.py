@@ -1,4 +1,7 @@
-"""Encoders that read (question, answer): their own rewards, for every id, by no chat template."""
+"""Encoders that read (question, answer), by no chat template: rows, slopes and what is refused.
+
+That they score as their classes do, `tests/models/test_bert_token_types.py` has.
+"""
 
 from __future__ import annotations
 
@@ -44,28 +47,6 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 # Rewards
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_id_has_the_models_own_reward(homes: dict[str, Path], kind: str) -> None:
-    """By its own class with a mask of ones."""
-    model, folder = checkpoint(homes[kind]), homes[kind]
-    # Every id, special ones too, and answers of none and of several.
-    answers = [*((i,) for i in model.vocabulary().ids), (), (7, 8), (9, 2, 1, 0)]
-    rows = rows_of(model, PROMPT, answers)
-
-    scores = model.score(PROMPT, answers)
-
-    own = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    with torch.inference_mode():
-        expected = [
-            float(own(torch.tensor([row]), attention_mask=torch.ones(1, len(row))).logits)
-            for row in rows
-        ]
-    assert np.std(expected) > 0.02
-    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(model.own_rewards(rows[:9]), scores[:9], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.slow
