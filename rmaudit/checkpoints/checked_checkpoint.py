@@ -32,7 +32,6 @@ class Unchecked:
     Attributes:
         spec: the entry of models.yaml.
         source: its files; of an adapter, the adapter's.
-        base: the files of config.json and the weights; of an adapter, its base's.
         config: config.json, with what the entry says of the head added, by which the head is found.
         headers: the headers of all tensors of `base`.
         adapter: what is merged into the weights, if anything is.
@@ -41,11 +40,15 @@ class Unchecked:
 
     spec: ModelSpec
     source: CheckpointFiles
-    base: CheckpointFiles
     config: Mapping[str, Any]
     headers: Headers
     adapter: Adapter | None
     beside: Headers
+
+    @property
+    def base(self) -> CheckpointFiles:
+        """Return the files of config.json and the weights; of an adapter, its base's."""
+        return self.source if self.adapter is None else self.adapter.base
 
     @property
     def shapes(self) -> Shapes:
@@ -161,11 +164,9 @@ class Checked(Unchecked):
         """
         if not isinstance(self.base, checkpoint_source.Folder):
             _ = self.defaults  # whose errors cost no download
-        own, adapter = self.source.downloaded(), self.adapter
-        if adapter is not None:
-            adapter = adapter.downloaded()
-        base = own if adapter is None else adapter.base
-        found = replace(self, source=own, base=base, adapter=adapter)
+        own = self.source.downloaded()  # before an adapter's base, which is larger
+        adapter = None if self.adapter is None else self.adapter.downloaded()
+        found = replace(self, source=own, adapter=adapter)
         for said in found.cautions():
             warnings.warn(f"{self.name}: {said}", stacklevel=2)
         return found

@@ -74,7 +74,7 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Unchecked:
     headers = checkpoint_source.read(base) if adapter is None else adapter.headers
     whole = {} if adapter is None else adapter.added
     head = value.separate_headers(found, [*headers, *whole])
-    return Unchecked(spec, found, base, config, {**headers, **head}, adapter, head)
+    return Unchecked(spec, found, config, {**headers, **head}, adapter, head)
 
 
 def check(looked: Unchecked) -> Checked:
