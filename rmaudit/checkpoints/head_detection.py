@@ -192,8 +192,8 @@ def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
     seen = []
     for key, shape in sorted(shapes.items()):
         outside = _LAYER.split(key)[0]
-        named = _NAMES & set(_PART.split(outside)) and "lm_head" not in key
-        if named or (shape == row and outside == key):
+        like_one = _NAMES & set(_PART.split(outside)) and "lm_head" not in key
+        if like_one or (shape == row and outside == key):
             seen.append(f"{key!r} {shape}")
     if not seen:
         return ""
