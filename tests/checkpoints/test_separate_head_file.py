@@ -40,10 +40,10 @@ def head_beside(folder: Path, *, name: str = "value_head.safetensors") -> dict[s
     return tensors
 
 
-@pytest.fixture(params=["llama", "mistral", "gpt_neox"])
+@pytest.fixture
 def full(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A folder of full training: a language model, and its head beside it."""
-    folder = toy_language_model(tmp_path / "full", kind=request.param)
+    folder = toy_language_model(tmp_path / "full", kind=getattr(request, "param", "llama"))
     head_beside(folder)
     return folder
 
@@ -77,6 +77,7 @@ def assert_scores(folder: Path, model: Any, head: dict[str, Tensor]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("full", ["llama", "mistral", "gpt_neox"], indirect=True)
 def test_a_full_checkpoint_scores_by_it(full: Path) -> None:
     """Weights of the language model, its output layer left alone."""
     model = AutoModelForCausalLM.from_pretrained(full).eval()
