@@ -100,23 +100,6 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["exhaustive", "gcg"])
-def test_the_same_search_is_read_back(
-    model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
-    """Nothing is scored; another setting is another search."""
-    settings = Settings(length=2, budget=400, starts=2, method=method)  # type: ignore[arg-type]
-    first = search(model, PROMPT, settings, cache=tmp_path)
-    calls = scored(monkeypatch)
-    again = search(model, PROMPT, settings, cache=tmp_path)
-    assert same(first, again)
-    assert calls == []
-    other = search(model, PROMPT, replace(settings, seed=1), cache=tmp_path)
-    assert other.key != first.key
-    assert sum(calls) >= 400
-
-
 def same(one: SearchResult, other: SearchResult) -> bool:
     """Byte by byte, but for where they come from."""
     return (
@@ -132,7 +115,10 @@ def same(one: SearchResult, other: SearchResult) -> bool:
 def test_a_killed_search_goes_on_to_the_same_end(
     model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """Whatever was done by then; what was written is not scored again."""
+    """Whatever was done by then; what was written is not scored again.
+
+    Once it has ended it is read back; another setting is another search.
+    """
     settings = Settings(length=3, budget=5 * SHARD, starts=3, method=method)  # type: ignore[arg-type]
     whole = search(model, PROMPT, settings, cache=tmp_path / "whole")
     calls = scored(monkeypatch)
@@ -152,6 +138,11 @@ def test_a_killed_search_goes_on_to_the_same_end(
     written = before // SHARD * SHARD
     assert sum(calls) - before == pytest.approx(whole.evaluations - written, abs=200)
     assert not list((tmp_path / "killed" / "scores").glob("*.parts"))
+    calls.clear()
+    assert same(search(model, PROMPT, settings, cache=tmp_path / "killed"), whole)
+    assert calls == []
+    few = replace(settings, budget=50)
+    assert search(model, PROMPT, few, cache=tmp_path / "killed").evaluations == sum(calls) == 50
 
 
 def test_a_recorded_model_is_not_searched(tmp_path: Path) -> None:
