@@ -213,7 +213,7 @@ def _as_logged(
         pairs = zip(asked, served.tolist(), strict=True)
         return [LoggedRow(reward, 16, prompt=prompt, response=text) for text, reward in pairs]
     slot = model.slot(prompt)
-    rows = [(*slot.prefix, *model.ids(answer), *slot.suffix) for answer in asked]
+    rows = [slot.row(model.ids(answer)) for answer in asked]
     return [LoggedRow(r, 16, ids=row) for row, r in zip(rows, served.tolist(), strict=True)]
 
 
@@ -256,7 +256,7 @@ def _one_reward(
     if local is None:
         return f"{said}, so the server reads nothing of an answer"
     slot, wide = local.slot(prompt), _in_float32(local)
-    row = (*slot.prefix, *local.vocabulary().ids[:1], *slot.suffix)
+    row = slot.row(local.vocabulary().ids[:1])
     try:
         (there,) = what_was_read.as_it_is(wide, {"": [row]})["", ""]
     finally:
@@ -281,7 +281,7 @@ def _other_template(model: RewardModel | TextScorer, prompt: str) -> list[str]:
     if model.takes == "texts" or model.spec.judge is not None:
         return []
     slot, answer = model.slot(prompt), model.ids(_ANSWER)
-    ours = (*slot.prefix, *answer, *slot.suffix)
+    ours = slot.row(answer)
     theirs = model.rendered_there(prompt, _ANSWER)
     if theirs is None or theirs == ours:
         return []

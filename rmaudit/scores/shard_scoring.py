@@ -177,7 +177,7 @@ class _InThreads(_Shards):
         super().__init__(journal, work)
         self.began, self.kept, self.failed = set[int](), set[int](), list[BaseException]()
         self.came: dict[int, tuple[slice, Scores | BaseException]] = {}
-        self.some = Event()  # of them came
+        self.any_came = Event()
 
     def score_missing(self) -> None:
         """Score several missing shards at once, and store each as it ends.
@@ -196,8 +196,8 @@ class _InThreads(_Shards):
                 while left and not self.failed and submitted - len(self.kept) < pace.at_once:
                     pool.submit(self._score, left.popleft())
                     submitted += 1
-                self.some.wait(seconds)
-                self.some.clear()
+                self.any_came.wait(seconds)
+                self.any_came.clear()
                 self._keep_what_came()
             except KeyboardInterrupt as error:
                 if seconds is not None:
@@ -216,7 +216,7 @@ class _InThreads(_Shards):
             self.came[which.start] = which, waited_for(self.work.score(which))
         except BaseException as error:  # noqa: BLE001  (see above)
             self.came[which.start] = which, error
-        self.some.set()
+        self.any_came.set()
 
     def _keep_what_came(self) -> None:
         """Store finished shards and collect errors; repeatable after an interrupt."""

@@ -33,7 +33,7 @@ from rmaudit.scores import shard_scoring
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_parquet import Journal, Stored, key_of, write
-from rmaudit.scores.score_store import Counts, Store, counts
+from rmaudit.scores.score_store import Counts, Store, counts, unfinished
 from rmaudit.scores.shard_scoring import Work
 from tests.scores import children
 
@@ -392,8 +392,11 @@ def test_what_is_kept_is_counted_by_its_source(root: Path, small_shards: None) -
         given = {**FIELDS, **fields, "n": str(i)}
         Store(root).complete(Work(given, rows, Model(), lambda: {"source": "s"}))
     (root / "scores" / "odd.parquet").write_bytes(b"odd")
+    (root / "scores" / "a.parts").mkdir()
+    (root / "scores" / "a.parts" / "odd.parquet").write_bytes(b"odd")
 
     assert counts(root) == {"s": Counts(1, 0), "o/m": Counts(0, 1)}
+    assert unfinished(root) == 0
 
 
 # Resuming
