@@ -127,6 +127,19 @@ def test_no_batch_has_more_ids_than_it_may(llama: Toy, size: int) -> None:
     assert (sum(done), len(done)) == (len(answers), len(batches) - 1)
 
 
+def test_small_groups_of_several_lengths_are_one_batch(llama: Toy) -> None:
+    """As far as they are small when the shorter rows are padded."""
+    scorer, lengths = llama.scorer(), {len(answer) for answer in ANSWERS}
+    for joins, most in ((1000, 1), (40, len(lengths) - 2)):
+        scorer.joins = joins
+        with recorded(llama.shared.base_model) as batches:
+            scored(scorer, ANSWERS)
+
+        ran = [batch for batch in batches if batch != [PREFIX]]
+        assert len(ran) <= most
+        assert all(sum(map(len, batch)) <= joins or len(batch) == 1 for batch in ran)
+
+
 # Memory
 
 
