@@ -10,6 +10,7 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,11 @@ from tests.scoring.rows import (
     Ids,
     Toy,
     assert_same,
+    load,
     plain,
     recorded,
 )
+from tests.toys import toy_checkpoint
 
 SINGLES: list[Ids] = [(i,) for i in range(5, 105)]
 
@@ -65,6 +68,20 @@ def test_where_all_is_pad_the_prefix_is_read(llama: Toy) -> None:
     for prefix in ((*PREFIX, PAD, PAD), (PAD,) * 5):
         scores = engine.score(llama.scorer(PAD), prefix, answers, (PAD,))
         assert_same(scores, llama.expected(prefix, answers, (PAD,), PAD), sd=1.0)
+
+
+def test_the_first_id_is_read_where_asked(tmp_path: Path) -> None:
+    """Of a two-way backbone: whole rows run, pad ids at their end too, and state 0 is read."""
+    two_way = load(toy_checkpoint(tmp_path, is_causal=False), ScoringPath.FULL_ROWS)
+    scorer, suffix = two_way.scorer(), (END, PAD)
+    scorer.first = True
+
+    scores = engine.score(scorer, PREFIX, ANSWERS, suffix)
+
+    rows = [torch.tensor([(*PREFIX, *answer, *suffix)]) for answer in ANSWERS]
+    with torch.inference_mode():
+        states = [two_way.own.base_model(row).last_hidden_state[0, 0] for row in rows]
+    assert_same(scores, plain(two_way.own.score.weight)(torch.stack(states)).numpy())
 
 
 def test_a_half_precision_backbone_has_its_head_in_float32(llama: Toy) -> None:
