@@ -28,8 +28,8 @@ CEILINGS = {
     "report": (37, 6500),
     "runs": (16, 3000),
     "scores": (23, 4150),
-    "scoring": (13, 2050),
-    "search": (6, 1050),
+    "scoring": (13, 2025),
+    "search": (6, 1025),
     "sources": (10, 2000),
     "verdicts": (10, 2250),
 }
