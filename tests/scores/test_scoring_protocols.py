@@ -40,7 +40,7 @@ def test_late_reads_leave_the_same_file(
     monkeypatch.setattr(shard_scoring, "SHARD", 8)
     spec = ModelSpec("toy", str(folder))
     prompt, files, calls = PROMPTS["best"], list[bytes](), list[int]()
-    for behind, ids in ((0, 16), (1, 16), (1, 34)):
+    for behind, ids in ((0, 16), (1, 16), (1, 35)):
         model = Checkpoint(spec, cache=tmp_path / "known")
         slot = model.slot(prompt.asked)
         assert model.answers_a_call(prompt.asked) == 0  # its weights are not there yet
@@ -54,7 +54,7 @@ def test_late_reads_leave_the_same_file(
         same = pd.read_parquet(tmp_path / "cache-0-16" / "scores" / path.name)
         np.testing.assert_allclose(swept.frame["score"], same["score"], rtol=0, atol=1e-5)
 
-    assert calls == [0, 16 // (1 + len(slot.suffix)), 34 // (1 + len(slot.suffix))]
+    assert calls == [0, 16 // (1 + len(slot.suffix)), 35 // (1 + len(slot.suffix))]
     assert files[0] == files[1]
 
 
