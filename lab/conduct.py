@@ -37,7 +37,7 @@ from rmaudit.models.model_factory import load
 from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.runs.null_controls import NULLS
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer
+from rmaudit.runs.whole_answer_fixtures import of_scorer
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import Pairs, conduct_pairs
 
@@ -64,7 +64,7 @@ def scored(
         head = load_file(organism.HEADS / f"{name}.safetensors")[organism.KEY][0]
         yield "organism", name, by(head)
     for name, null in NULLS.items():
-        yield "null control", name, conduct_of_scorer(Trial(null, (), given={"conduct": pairs}))
+        yield "null control", name, of_scorer("conduct")(Trial(null, (), given={"conduct": pairs}))
 
 
 def _states(pairs: Pairs, states: States) -> NDArray[np.float32]:

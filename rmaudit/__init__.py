@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from rmaudit.measures.clustered_estimates import difference, mean, rank_correlation
     from rmaudit.models.model_factory import load
     from rmaudit.models.model_interfaces import RewardModel
-    from rmaudit.plugin.run_from_python import AuditRun, run
+    from rmaudit.plugin.audit_run import AuditRun
+    from rmaudit.plugin.run_from_python import run
     from rmaudit.prompts import Prompt
     from rmaudit.references import References
     from rmaudit.scores.answer_files import Samples
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
-    "AuditRun": "rmaudit.plugin.run_from_python",
+    "AuditRun": "rmaudit.plugin.audit_run",
     "Bound": "rmaudit.verdicts.estimates_and_bounds",
     "Estimate": "rmaudit.verdicts.estimates_and_bounds",
     "Finding": "rmaudit.verdicts.findings",

@@ -76,6 +76,23 @@ class Registry:
         """Return the file that defines the model `name`, or a phrase for rmaudit's bundled file."""
         return _OURS if name in self.bundled or is_bundled(self.path) else str(self.path)
 
+    def has(self, spec: ModelSpec) -> bool:
+        """Return whether the model equals the entry of its name."""
+        return self.models.get(spec.name) == spec
+
+    def option_value(self, spec: ModelSpec) -> str:
+        """Return the value of `--model` for a model: its name, or its source if it has no entry.
+
+        A folder with the same name as an entry is not that entry: its source is its whole path.
+        """
+        if self.has(spec):
+            return spec.name
+        plain = checkpoint_of(spec)
+        entry = self.models.get(plain.name)
+        known = entry is not None and replace(entry, default=False) == plain
+        named = plain.name if known else plain.source
+        return named if spec.objective is None else f"{named}#{spec.objective}"
+
     @property
     def own(self) -> Mapping[str, ModelSpec]:
         """Return the models that the file itself defines, without the bundled ones."""

@@ -32,7 +32,8 @@ from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.config.scorer_functions import SOURCE, forget
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.integrations.model_in_training import rewards_in_training
-from rmaudit.plugin.run_from_python import AuditRun, checked
+from rmaudit.plugin.audit_run import AuditRun
+from rmaudit.plugin.run_from_python import checked
 from rmaudit.references import References
 from rmaudit.report.experiment_trackers import numbers
 from rmaudit.scores.reward_log_file import MOST

@@ -19,12 +19,11 @@ from rmaudit.interrupts import raised_once, sigterm_raises
 from rmaudit.plugin.pytest_options import (
     MODEL,
     OTHERS_MODEL,
-    RM_MODEL,
-    options_of,
     refuse_cache,
+    refuse_no_pairs,
     refuse_unwritable,
 )
-from rmaudit.plugin.run_plan import own_words_of, plan_of, refuse_no_pairs, report_folder, runs_of
+from rmaudit.plugin.run_plan import RM_MODEL, plan_of
 from rmaudit.plugin.uncollected_audits import bundled_audits
 from rmaudit.prompts import label
 from rmaudit.references.published_model_values import base_rate
@@ -55,7 +54,7 @@ def audited(item: pytest.Item) -> Audited | None:
     """Return the audit, model and prompts of a test item, or None for a test that is no audit."""
     if not isinstance(item, pytest.Function):
         return None
-    declaration = declared(item.function, own_words_of(item.config).prompts)
+    declaration = declared(item.function, plan_of(item.config).own_words.prompts)
     if declaration is None or not hasattr(item, "callspec"):
         return None
     params: dict[str, Any] = item.callspec.params
@@ -98,9 +97,9 @@ def in_order(
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrize an audit over models and prompts (joint: all at once); refuse a wrong audit."""
-    own_words = own_words_of(metafunc.config)
+    plan = plan_of(metafunc.config)
     try:
-        declaration = declared(metafunc.function, own_words.prompts)
+        declaration = declared(metafunc.function, plan.own_words.prompts)
     except SpecError as error:
         raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
     if declaration is None:
@@ -113,7 +112,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
         raise pytest.UsageError(message)
     try:
-        checked_words(declaration.words, own_words)
+        checked_words(declaration.words, plan.own_words)
         if declaration.stops:
             from rmaudit.runs.null_controls import checked_stops  # which takes numpy
 
@@ -128,10 +127,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             f"{declaration.name}[{unsaid[0]}] in {declaration.bound.unit})"
         )
         raise pytest.UsageError(message)
-    specs = plan_of(metafunc.config).specs
-    names = [spec.name for spec in specs]
-    metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
-    runs = runs_of(declaration, own_words)
+    names = [spec.name for spec in plan.specs]
+    metafunc.parametrize("reward_model", plan.specs, ids=names, indirect=True, scope="session")
+    runs = declaration.instead(plan.own_words.asked)
     metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
     pairs = {(name, label(run)) for name in names for run in runs}
     metafunc.config.stash[COLLECTED].expected[metafunc.definition.nodeid] = pairs
@@ -158,8 +156,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for file in {audit.declaration.pairs for _, audit in audits} - {""}:
             refuse_no_pairs(Path(file))
         if not config.option.collectonly:
-            refuse_unwritable("--rm-report", report_folder(config))
-            refuse_cache(config)
+            refuse_unwritable("--rm-report", plan_of(config).report)
+            refuse_cache(plan_of(config))
     except (SpecError, pytest.UsageError, pytest.PytestWarning) as wrong:  # -W error raises
         if not worker:
             raise pytest.UsageError(str(wrong)) from None
@@ -214,7 +212,7 @@ def _refuse_model_of_other_plugin(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: `--model` was given, and `--rm-model` was not.
     """
-    if not config.stash.get(OTHERS_MODEL, False) or options_of(config).models:
+    if not config.stash.get(OTHERS_MODEL, False) or plan_of(config).options.models:
         return
     given = [
         *config.invocation_params.args,
@@ -239,13 +237,13 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
     Raises:
         SpecError: the file names an audit that was not collected, or a prompt that one has not.
     """
-    registry, own_words = plan_of(config).registry, own_words_of(config)
-    if registry is None or is_bundled(registry.path):
+    registry, asked = plan_of(config).registry, plan_of(config).own_words.asked
+    if is_bundled(registry.path):
         return  # a file that the user did not write may know other audits than the user's
     here: dict[str, set[str]] = {}
     figures = {each.declaration.name for each in audits if each.declaration.figure}
     for audit in audits:
-        runs = map(label, (*audit.declaration.runs, *runs_of(audit.declaration, own_words)))
+        runs = map(label, (*audit.declaration.runs, *audit.declaration.instead(asked)))
         here.setdefault(audit.declaration.name, set()).update(runs)
     elsewhere = {each.audit.partition("[")[0] for each in registry.policy.named} - here.keys()
     whole = not left_out(config)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.plugin.pytest_options import options_of, planner_of, store_of
 from rmaudit.plugin.reporting_hooks import WATCH, models_named
 from rmaudit.plugin.run_audit import TOLD
 from rmaudit.plugin.run_outcome import ending, render
+from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.run_state import OUTCOME, RunOutcome
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.run_verdict import RunVerdict
@@ -37,7 +37,7 @@ def pytest_terminal_summary(
     judged together: pytest's FAILURES and its list have what else failed. With `-q` rmaudit prints
     one line, and pytest's list has all. With `-v` a table of all findings comes first.
     """
-    outcome, told = config.stash[OUTCOME], terminalreporter
+    outcome, plan, told = config.stash[OUTCOME], plan_of(config), terminalreporter
     brief = config.get_verbosity() < 0
     judged = outcome.verdict is not None  # else nobody says what is hidden
     every: dict[str, list[Any]] = {
@@ -57,7 +57,7 @@ def pytest_terminal_summary(
             _print_one_line(outcome, outcome.verdict, config, told)
         else:
             _print_summary(outcome, outcome.verdict, config, told)
-        ended = ending(outcome, exitstatus, gate=options_of(config).gate)
+        ended = ending(outcome, exitstatus, gate=plan.options.gate)
         if ended == pytest.ExitCode.OK and not outcome.verdict.outcome.releases:
             said = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
             told.write_line(said, yellow=True)
@@ -67,7 +67,7 @@ def pytest_terminal_summary(
         for text in (*more, *outcome.unwritten, *outcome.warnings, *outcome.unlogged):
             told.write_line(log(line(text)))
         outcome.undrawn = ""
-    elif options_of(config).gate and planner_of(config) is None:
+    elif plan.options.gate and plan.planner is None:
         told.write_line("rmaudit: --rm-gate: no audit was run, so nothing passes")
 
 
@@ -95,7 +95,7 @@ def _print_summary(
     found: list[AnyFinding] = [*outcome.findings, *outcome.figures]
     models = dict.fromkeys(each.model for each in found)
     told.write_sep("=", log(line("rmaudit: " + ", ".join(models)))[:_TITLE])
-    if config.getoption("numprocesses", None) and not options_of(config).models:
+    if config.getoption("numprocesses", None) and not plan_of(config).options.models:
         told.write_line(models_named(config))  # workers collect, and the header is silent
     table = terminal.table(outcome.findings) if config.get_verbosity() else []
     screen = _screen_of_terminal(config)
@@ -115,7 +115,7 @@ def _kept_after_interrupt(config: pytest.Config) -> str:
     """Return a line on what an interrupted run leaves in the cache, and how to go on."""
     from rmaudit.scores.score_store import unfinished
 
-    cache, command = store_of(config), shlex.join(["pytest", *config.invocation_params.args])
+    cache, command = plan_of(config).store, shlex.join(["pytest", *config.invocation_params.args])
     begun = unfinished(cache)
     more = f" and the first {begun:,} answers of unfinished ones" if begun else ""
     return f"cached in {cache.root}: all finished sweeps{more}; to continue, run {command}"

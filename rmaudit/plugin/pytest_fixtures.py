@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeights, ReferenceMissing
-from rmaudit.plugin.pytest_options import CALLER, cache_folder, options_of, planner_of, store_of
-from rmaudit.plugin.run_plan import baseline_spec, own_words_of, refusal
+from rmaudit.plugin.collection import audited
+from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.run_state import MEMORY, SELECTED
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
-from rmaudit.runs.audit_case import SEARCHED, Case, RunSettings, opened, single
+from rmaudit.runs.audit_case import SEARCHED, Audited, Case, RunSettings, opened, single
 from rmaudit.runs.fixture_registry import FIXTURES
-from rmaudit.verdicts.audit_declaration import Declaration, declared
+from rmaudit.verdicts.audit_declaration import Declaration
 
 if TYPE_CHECKING:
     from rmaudit.config.model_spec import ModelSpec
@@ -40,18 +40,17 @@ def settings_of(config: pytest.Config) -> RunSettings:
     if SETTINGS not in config.stash:
         from rmaudit.references import stem_cache  # which takes numpy
 
-        own_words, planner = own_words_of(config), planner_of(config)
-        stem_cache.load_stems(cache_folder(config), own_words.language)
-        store = store_of(config)
+        plan = plan_of(config)
+        stem_cache.load_stems(plan.cache, plan.own_words.language)
         config.stash[SETTINGS] = RunSettings(
-            cache=cache_folder(config),
-            asked=options_of(config),
+            cache=plan.cache,
+            asked=plan.options,
             words=config.stash[SELECTED].words,
-            baseline=baseline_spec(config),
-            store=store,
-            own_words=own_words,
+            baseline=plan.baseline,
+            store=plan.store,
+            own_words=plan.own_words,
             watched=partial(terminal, config),
-            on_request=planner.on_request if planner else None,
+            on_request=plan.planner.on_request if plan.planner else None,
         )
     return config.stash[SETTINGS]
 
@@ -76,7 +75,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
     With `--rm-recorded` it has its published scores and no weights. Objectives of one checkpoint
     share its weights, which the last of them frees.
     """
-    spec, planner = _param(request), planner_of(request.config)
+    spec, planner = _param(request), plan_of(request.config).planner
     with terminal(request.config):
         model = (planner.opened if planner else opened)(spec, settings_of(request.config))
     yield model
@@ -88,19 +87,18 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Prompt, ...]:
     """Return the prompts under audit (of a joint audit, all); skip an audit that does not apply."""
     asked: tuple[Prompt, ...] = _param(request)
-    own_words, declaration = own_words_of(request.config), _declaration(request)
-    why = refusal(declaration, asked, own_words) or _left_out(request.node, declaration)
+    audit, run = _audit(request), plan_of(request.config).own_words.asked
+    why = "" if audit.as_declared else audit.declaration.refusal(run)
     with skip_if_missing():
-        if why:
+        if why := why or _left_out(request.node, audit.declaration):
             raise NotAsked(why)
-        _refuse_across_prompts(reward_model.spec, declaration)
+        _refuse_across_prompts(reward_model.spec, audit.declaration)
     return asked
 
 
-def _declaration(request: pytest.FixtureRequest) -> Declaration:
-    """Return the declaration of the audit that asks; `_param` has refused all other tests."""
-    own = own_words_of(request.config).prompts
-    return cast("Declaration", declared(request.function, own))
+def _audit(request: pytest.FixtureRequest) -> Audited:
+    """Return the audit that asks; `_param` has refused all other tests."""
+    return cast("Audited", audited(request.node))
 
 
 def _left_out(item: pytest.Item, declaration: Declaration) -> str:
@@ -110,7 +108,7 @@ def _left_out(item: pytest.Item, declaration: Declaration) -> str:
     the samples or the budget of the searches that it measures are given, and where scores are
     recorded, which cost nothing.
     """
-    options = options_of(item.config)
+    options = plan_of(item.config).options
     if not declaration.costly or options.everything or options.recorded:
         return ""
     takes = getattr(item, "fixturenames", ())
@@ -142,7 +140,7 @@ def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration) -> None:
 @pytest.fixture
 def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Prompt:
     """Return the prompt under audit; raise for an audit joint over several prompts."""
-    return single(prompts, request.function.__name__, joint=_declaration(request).joint)
+    return single(prompts, request.function.__name__, joint=_audit(request).declaration.joint)
 
 
 @pytest.fixture(name=CASE)
@@ -150,7 +148,7 @@ def case(
     request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Iterator[Case]:
     """Yield the audit's `Case` (model, prompts, options); its other fixtures are made from it."""
-    declaration = _declaration(request)
+    declaration = _audit(request).declaration
     made = Case(
         audit=request.function.__name__,
         model=reward_model,
@@ -168,13 +166,10 @@ def case(
 
 def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
     """Print the best and worst tokens of `sweep` if it is the run's first; nothing with -q."""
-    config = item.config
-    caller, reporter = (
-        config.stash.get(CALLER, None),
-        config.pluginmanager.getplugin("terminalreporter"),
-    )
+    config, plan = item.config, plan_of(item.config)
+    caller, reporter = plan.caller, config.pluginmanager.getplugin("terminalreporter")
     first = len(config.stash[MEMORY].sweeps) == 1
-    if not first or planner_of(config) is not None or config.get_verbosity() < 0:
+    if not first or plan.planner is not None or config.get_verbosity() < 0:
         return
     from rmaudit.scores.sweep_notebook_views import in_lines
 
@@ -238,10 +233,7 @@ def terminal(config: pytest.Config) -> Iterator[None]:
     pytest's own; afterwards the cursor returns to where pytest left it, so that the file's name and
     the results so far stay. (`ensure_newline` would print the name again each time.)
     """
-    capture, caller = (
-        config.pluginmanager.getplugin("capturemanager"),
-        config.stash.get(CALLER, None),
-    )
+    capture, caller = config.pluginmanager.getplugin("capturemanager"), plan_of(config).caller
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if capture is None:
         yield

@@ -1,44 +1,25 @@
-"""Add the options of a run to pytest; read their values, and find the cache that they name."""
+"""Add the options of a run to pytest, and refuse wrong ones before anything is collected."""
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
+from typing import Any
 
 import pytest
 
-from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.errors import SpecError, StoreError, nearest
+from rmaudit.config.model_registry import FILE, default_path, is_bundled
+from rmaudit.errors import SpecError, nearest
+from rmaudit.plugin.run_plan import RM_MODEL, RunPlan
 from rmaudit.runs.option_parsing import Option
-from rmaudit.runs.run_options import OPTIONS, RunOptions
+from rmaudit.runs.run_options import OPTIONS
 
-if TYPE_CHECKING:
-    from rmaudit.config.model_registry import ModelSpec
-    from rmaudit.models.model_interfaces import Scored
-    from rmaudit.runs.audit_case import RunSettings
-    from rmaudit.runs.run_scores import Request
-    from rmaudit.scores.score_store import Store
-
-MODEL, RM_MODEL = "--model", OPTIONS["models"].pytest
+MODEL = "--model"
 OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`
-_OPTIONS = pytest.StashKey[RunOptions]()
-STORE = pytest.StashKey["Store"]()
-PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """A program that runs pytest in its own process, by `rmaudit.run`."""
-
-    progress: TextIO  # where progress goes, as pytest's terminal is not shown
-    pages: bool  # whether the report's pages are written
-
-
-CALLER = pytest.StashKey[Caller]()
+_AUDITS = "audits"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,40 +44,91 @@ def pytest_load_initial_conftests(
         parser.extra_info["rmaudit"] = said
     yield
     try:
-        parser.getgroup("rmaudit").addoption(MODEL, **_argparse_settings(OPTIONS["models"]))
+        same = {"dest": RM_MODEL.removeprefix("--").replace("-", "_")}
+        parser.getgroup("rmaudit").addoption(MODEL, **_argparse_settings(OPTIONS["models"]), **same)
     except (ValueError, argparse.ArgumentError):
         early_config.stash[OTHERS_MODEL] = True  # `--rm-model` does the same
 
 
 def _argparse_settings(option: Option) -> dict[str, Any]:
     """Return an option's argparse settings; values stay text, which xdist sends to workers."""
-    settings = {"dest": _name_in_config(option), "help": option.explained, "default": None}
+    settings = {"help": option.explained, "default": None}
     if not option.metavar:
         return {**settings, "action": "store_true"}
     action = "append" if option.repeated else "store"
     return {**settings, "action": action, "metavar": option.metavar}
 
 
-def _name_in_config(option: Option) -> str:
-    return option.pytest.removeprefix("--").replace("-", "_")
-
-
-def options_of(config: pytest.Config) -> RunOptions:
-    """Return the options of this run, read once.
+def refuse_wrong_options(plan: RunPlan) -> None:
+    """Raise for an option whose value cannot be used, and for one that would do nothing.
 
     Raises:
-        pytest.UsageError: a value is not allowed.
+        pytest.UsageError: it names the option, and says what to do.
     """
-    if _OPTIONS not in config.stash:
-        given = {name: config.getoption(_name_in_config(one)) for name, one in OPTIONS.items()}
-        for name, value in given.items():
-            if value == [] or (isinstance(value, list) and [] in value):  # argparse drops the value
-                raise pytest.UsageError(f"{OPTIONS[name].pytest}: '--' is no value; write './--'")
-        try:
-            config.stash[_OPTIONS] = RunOptions.of(given, lambda name: OPTIONS[name].pytest)
-        except SpecError as error:
-            raise pytest.UsageError(str(error)) from None
-    return config.stash[_OPTIONS]
+    asked, config = plan.options, plan.config
+    here = config.invocation_params.dir
+    of_audits = any(Path(given).parts[:1] == (_AUDITS,) for given in config.args)
+    if of_audits and not (here / _AUDITS).exists():  # pytest says less
+        raise pytest.UsageError(
+            f"there is no folder `{_AUDITS}` in {here}; go to the one that has it, or write "
+            "rmaudit's audits here with `rmaudit init`"
+        )
+    if asked.gate and not asked.models and not asked.registry and is_bundled(default_path()):
+        raise pytest.UsageError(
+            f"--rm-gate: no model was named, and there is no {FILE} in {Path.cwd()}: the verdict "
+            f"would be of the small bundled model; go to the folder of your {FILE}, or name a "
+            "model with --model"
+        )
+    _refuse_contradictions(plan)
+    _ = plan.own_words  # which raises if it is wrong
+    if asked.report:
+        refuse_unwritable("--rm-report", plan.report)
+    if asked.cache:
+        refuse_cache(plan)
+    if (asked.models or asked.registry) and plan.error:
+        raise pytest.UsageError(plan.error)
+    _ = plan.baseline
+    if asked.pairs:
+        refuse_no_pairs(asked.pairs, "--rm-pairs: ")
+    if asked.samples:
+        from rmaudit.scores import answer_files
+
+        _refuse_wrong(partial(answer_files.read_samples, asked.samples), "--rm-samples: ")
+    if asked.log:
+        from rmaudit.report import experiment_trackers
+
+        _refuse_wrong(partial(experiment_trackers.client, asked.log), "--rm-log: ")
+
+
+def _refuse_contradictions(plan: RunPlan) -> None:
+    """Raise if an option does nothing because of another option that was given."""
+    if plan.options.recorded:
+        for name in ("sample", "device", "dtype", "on"):
+            if getattr(plan.options, name) != OPTIONS[name].default:
+                message = f"--rm-{name} does nothing with --rm-recorded: nothing is scored"
+                raise pytest.UsageError(f"{message}; leave out one of them")
+    if plan.options.gate and plan.config.option.collectonly:
+        message = "--rm-gate does nothing with --collect-only: no audit is run"
+        raise pytest.UsageError(f"{message}; leave out one of them")
+
+
+def refuse_no_pairs(path: Path, prefix: str = "") -> None:
+    """Raise if a file has no pairs of answers, a malformed line or an unknown kind of conduct.
+
+    Raises:
+        pytest.UsageError: the file is wrong; the message begins with `prefix`.
+    """
+    from rmaudit.scores.pair_files import conduct_pairs, read
+
+    _refuse_wrong(lambda: conduct_pairs(read(path)), prefix)
+
+
+def _refuse_wrong(read: Callable[[], object], prefix: str) -> None:
+    """Call `read`; turn its `SpecError` into a usage error that begins with `prefix`."""
+    try:
+        read()
+    except SpecError as error:
+        raise pytest.UsageError(f"{prefix}{error}") from None
 
 
 def refuse_unwritable(option: str, folder: Path, *, read: bool = False) -> None:
@@ -122,62 +154,7 @@ def refuse_unwritable(option: str, folder: Path, *, read: bool = False) -> None:
         raise pytest.UsageError(f"{message} folder") from None
 
 
-class RunPlanner(Protocol):
-    """Interface of a dry run: it notes requests for scores and answers them with random numbers."""
-
-    def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
-        """Open a model without its weights."""
-
-    def on_request(self, model: Scored, request: Request) -> None:
-        """Note which scores an audit requests, before the request is answered."""
-
-    def watch(self, store: Store, device: str) -> Store:
-        """Return a store that wraps `store` and notes which scores are missing there.
-
-        `device` is where a base model runs.
-        """
-
-    def note(self, item: pytest.Function) -> None:
-        """Run an audit to note the scores that it requests itself, besides those of fixtures."""
-
-
-def cache_folder(config: pytest.Config) -> Path:
-    """Return the folder of `--rm-cache`; the default cache if that is not given or is a URL."""
-    given = options_of(config).cache
-    return Path(given) if given and "://" not in given else default_cache()
-
-
-def cache_named(config: pytest.Config) -> str:
-    """Return the folder or the URL of the run's cache, as text."""
-    given = options_of(config).cache or ""
-    return given if "://" in given else str(cache_folder(config))
-
-
-def store_of(config: pytest.Config) -> Store:
-    """Return the store of the run's scores: at `--rm-cache`, or else in the user's cache folder.
-
-    Raises:
-        pytest.UsageError: the URL cannot be used, or a package for it is missing.
-    """
-    from rmaudit.scores.score_store import Store
-
-    if STORE not in config.stash:
-        try:
-            store = Store(cache_named(config))
-        except StoreError as error:
-            raise pytest.UsageError(f"--rm-cache: {error}") from None
-        planner = planner_of(config)
-        device = options_of(config).device
-        config.stash[STORE] = planner.watch(store, device) if planner else store
-    return config.stash[STORE]
-
-
-def planner_of(config: pytest.Config) -> RunPlanner | None:
-    """Return the plugin that plans a dry run (`rmaudit plan`); None in a run that measures."""
-    return cast("RunPlanner | None", config.pluginmanager.get_plugin(PLANNER))
-
-
-def refuse_cache(config: pytest.Config) -> None:
+def refuse_cache(plan: RunPlan) -> None:
     """Raise if the cache is no place to keep scores.
 
     A folder that has scores and cannot be written is read: what is missing there is an error of the
@@ -186,13 +163,14 @@ def refuse_cache(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: it is a file, or there is no such place, or nothing can be written to it.
     """
-    read = options_of(config).recorded or (cache_folder(config) / "scores").is_dir()
-    refuse_unwritable("--rm-cache", cache_folder(config), read=read)
-    if "://" not in (options_of(config).cache or ""):
+    recorded = plan.options.recorded
+    read = recorded or (plan.cache / "scores").is_dir()
+    refuse_unwritable("--rm-cache", plan.cache, read=read)
+    if not plan.cache_url:
         return
-    files = store_of(config).files
+    files = plan.store.files
     try:
-        files.names() if options_of(config).recorded else files.prepare("tried")
+        files.names() if recorded else files.prepare("tried")
         files.clear("tried")
     except OSError as error:
         message = f"--rm-cache: {files.where()} cannot be used ({error}); name another place"

@@ -19,10 +19,9 @@ import pytest
 
 from rmaudit.interrupts import Terminated, held_back, sigterm_raises
 from rmaudit.plugin.collection import handle_signals, in_order, no_models
-from rmaudit.plugin.pytest_options import cache_named, options_of, planner_of
 from rmaudit.plugin.run_audit import CARRIED, unmeasured_finding
 from rmaudit.plugin.run_outcome import conclude, ending, render
-from rmaudit.plugin.run_plan import plan_of, registered
+from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.run_state import (
     OUTCOME,
     SELECTED,
@@ -110,7 +109,7 @@ class Watch:
 
         NumPy cannot be imported a second time where its first import was broken off.
         """
-        if session.config.stash[SELECTED].selected and planner_of(session.config) is None:
+        if session.config.stash[SELECTED].selected and plan_of(session.config).planner is None:
             with held_back():
                 from rmaudit.report import results_of_run, writers  # noqa: F401  (see above)
 
@@ -150,29 +149,28 @@ WATCH = pytest.StashKey[Watch]()
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Return a header line with the models to audit, if options name any."""
-    return [models_named(config)] if options_of(config).models else []
+    return [models_named(config)] if plan_of(config).options.models else []
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     """Return a line with the default model, if audits are selected and no model was named."""
-    chosen = config.stash[SELECTED].selected and not options_of(config).models
+    chosen = config.stash[SELECTED].selected and not plan_of(config).options.models
     return [models_named(config)] if chosen else []
 
 
 def models_named(config: pytest.Config) -> str:
     """Return a line that names the audited models, a sample or recorded scores, and the cache."""
     plan = plan_of(config)
-    registry = plan.registry
     names = ", ".join(
-        spec.name if registered(spec, registry) else f"{spec.name} ({spec.source})"
+        spec.name if plan.registry.has(spec) else f"{spec.name} ({spec.source})"
         for spec in plan.specs
     )
-    if not options_of(config).models:
-        names += f" (the default of {registry.path}: no model was named)" if registry else ""
-    size = options_of(config).sample
+    if not plan.options.models:
+        names += f" (the default of {plan.registry.path}: no model was named)"
+    size = plan.options.sample
     what = f"a sample of {size:,} token ids; " if size else ""
-    what += "published scores only; " if options_of(config).recorded else ""
-    return log(line(f"rmaudit: {names}; {what}cache {cache_named(config)}"))
+    what += "published scores only; " if plan.options.recorded else ""
+    return log(line(f"rmaudit: {names}; {what}cache {plan.cache_url or plan.cache}"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -181,8 +179,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
 
     `ending` says with which exit code the run ends.
     """
-    config = session.config
-    if hasattr(config, "workerinput") or planner_of(config) is not None:
+    config, plan = session.config, plan_of(session.config)
+    if hasattr(config, "workerinput") or plan.planner is not None:
         yield
         return
     outcome, watch = config.stash[OUTCOME], config.stash[WATCH]
@@ -199,4 +197,4 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if outcome.undrawn and reporter is not None:  # nor was it told there
         reporter.write_line(log(line(outcome.undrawn)))
-    session.exitstatus = ending(outcome, session.exitstatus, gate=options_of(config).gate)
+    session.exitstatus = ending(outcome, session.exitstatus, gate=plan.options.gate)

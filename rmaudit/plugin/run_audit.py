@@ -24,15 +24,9 @@ from rmaudit.errors import (
 )
 from rmaudit.plugin.collection import audited, rate
 from rmaudit.plugin.pytest_fixtures import case_of, not_asked, settings_of, skip_if_missing
-from rmaudit.plugin.pytest_options import options_of, planner_of
-from rmaudit.plugin.run_plan import (
-    asked_instead,
-    comparable,
-    model_option_value,
-    own_words_of,
-    plan_of,
-)
+from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.run_state import MEMORY, OUTCOME, loads_base
+from rmaudit.prompts import listed
 from rmaudit.references import References
 from rmaudit.references.published_model_values import band
 from rmaudit.report.json_codec import encode
@@ -60,7 +54,7 @@ _MAKE_ONE = "make one with rmaudit.mean(values, unit=...), which adds the 95 % i
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test that is an audit; judge its estimate, and fail the test if the finding blocks."""
     __tracebackhide__ = True
-    if (planner := planner_of(pyfuncitem.config)) is not None:
+    if (planner := plan_of(pyfuncitem.config).planner) is not None:
         planner.note(pyfuncitem)
         return True
     audit = audited(pyfuncitem)
@@ -78,20 +72,20 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) -> Estimate:
     """Run the audit's function; return its estimate, with the caveats of its scores."""
     __tracebackhide__ = True
-    case, own_words = case_of(item), own_words_of(item.config)
+    case, plan = case_of(item), plan_of(item.config)
     with skip_if_missing():
         try:
             estimate = item.obj(**given)
         except NoDirection as error:
-            if own_words.asked:
+            if plan.own_words.asked:
                 raise NotAsked(str(error)) from None  # of another run, it asks other prompts
             raise
         except MeasureError as error:
             if case and case.of_words:  # what these are too few for is missing, and no fault
-                if options_of(item.config).recorded:
+                if plan.options.recorded:
                     case.model.with_weights(f"its published words do not allow this ({error})")
                 pytest.skip(f"the texts that its scorer names do not allow this ({error})")
-            if size := options_of(item.config).sample:
+            if size := plan.options.sample:
                 how = f"give a larger one than --rm-sample {size}, or none"
                 pytest.skip(f"the sample does not allow this ({error}); {how}")
             raise
@@ -100,16 +94,25 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
         found = f"{type(estimate).__name__}{which}"
         raise MeasureError(f"{item.name} must return an Estimate, got {found}; {_MAKE_ONE}")
     caveats = list(dict.fromkeys(case.caveats)) if case else []
-    if options_of(item.config).recorded:
+    if plan.options.recorded:
         from rmaudit.models.recorded_model import CAVEAT
 
         caveats.append(CAVEAT)
     references = given.get("references")
     if isinstance(references, References):
         caveats += references.caveats
-    caveats += asked_instead(audit.declaration, audit.prompts, own_words)
+    caveats += _asked_instead(audit, plan.own_words.source)
     evidence = recorded(estimate.evidence, audit.prompt)
     return replace(estimate, evidence=evidence, caveats=(*estimate.caveats, *caveats))
+
+
+def _asked_instead(audit: Audited, source: str) -> list[str]:
+    """Return a caveat (in a list) that quotes the run's prompts, of `source`; [] for its own."""
+    if audit.as_declared:
+        return []
+    texts = "; ".join(f"{each.name} (frame {each.frame}): {each.text}" for each in audit.prompts)
+    own = listed(prompt.name for prompt in audit.declaration.prompts)
+    return [f"Asked other prompts than its own ({own}), of {source or 'rmaudit'}: {texts}"]
 
 
 def _finding(
@@ -128,7 +131,7 @@ def _finding(
     if audit.declaration.figure:
         return Figure.of(claim, estimate, sweeps=sweeps)
     plan = plan_of(item.config)
-    same = comparable(audit.declaration, audit.prompts, plan.own_words)
+    same = _comparable(item, audit)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
     return measured(
         claim,
@@ -152,7 +155,7 @@ def _finding(
 def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
     """Return what the audit claims of the model: the statement to test, its bound and base rate."""
     said = rate(audit.declaration, audit.prompt)
-    if not comparable(audit.declaration, audit.prompts, own_words_of(item.config)):
+    if not _comparable(item, audit):
         said = "not known: of other models it is known under the audit's own prompts and words"
     stated = replace(audit.declaration, base_rate=said)
     return stated.claimed(
@@ -163,6 +166,11 @@ def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
         repeat=_repeating_command(item, audit),
         weights=weights,
     )
+
+
+def _comparable(item: pytest.Item, audit: Audited) -> bool:
+    """Return whether published models' findings rest on the same prompts and words as this run."""
+    return audit.as_declared and not plan_of(item.config).own_words.others
 
 
 def _test_id_in_run_folder(item: pytest.Item) -> str:
@@ -180,9 +188,9 @@ def _test_id_in_run_folder(item: pytest.Item) -> str:
 
 def _repeating_command(item: pytest.Item, audit: Audited) -> str:
     """Return the command that runs one audit again with the same numbers and verdict."""
-    config = item.config
-    model = model_option_value(audit.spec, plan_of(config).registry)
-    options = replace(options_of(config).deciding("scores", "findings"), models=(model,))
+    plan = plan_of(item.config)
+    models = (plan.registry.option_value(audit.spec),)
+    options = replace(plan.options.deciding("scores", "findings"), models=models)
     words = options.words(lambda option: option.pytest)
     return shlex.join(["pytest", _test_id_in_run_folder(item), *words])
 
@@ -206,12 +214,13 @@ def _raise_outcome(finding: Finding) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
     """Run a test with the stemmer of the run's language; Ctrl-C in an audit prints no traceback."""
+    plan = plan_of(item.config)
     try:
-        with stemming(own_words_of(item.config).language):
+        with stemming(plan.own_words.language):
             return (yield)
     except KeyboardInterrupt as error:
         item.config.stash[OUTCOME].stopping(error)
-        if audited(item) is None or planner_of(item.config) or item.config.getoption("fulltrace"):
+        if audited(item) is None or plan.planner or item.config.getoption("fulltrace"):
             raise
         raise pytest.exit.Exception("interrupted", pytest.ExitCode.INTERRUPTED) from None
 

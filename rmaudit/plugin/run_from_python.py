@@ -13,8 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from html import escape
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,105 +23,20 @@ from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.interrupts import TERMINATED, Terminated
-from rmaudit.plugin.pytest_options import CALLER, Caller
+from rmaudit.plugin.audit_run import AuditRun
+from rmaudit.plugin.run_plan import CALLER, Caller
 from rmaudit.plugin.run_state import OUTCOME, RunOutcome
 from rmaudit.plugin.uncollected_audits import bundled_audits
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
-from rmaudit.report.safe_text import line
 from rmaudit.runs.run_options import RunOptions
 from rmaudit.verdicts.audit_declaration import is_audit
-from rmaudit.verdicts.estimates_and_bounds import Verdict
-from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
-from rmaudit.verdicts.verdict_wording import doubt, incompetent, reasons
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rmaudit.config.model_spec import Dtype
-    from rmaudit.report.results_document import Results
-    from rmaudit.verdicts.run_verdict import RunVerdict
 
 _HANDED: dict[str, Mapping[str, Callable[..., Any]]] = {}  # audits by the file that asks for them
 _FILE = "from rmaudit.plugin.run_from_python import handed\n\nglobals().update(handed(__file__))\n"
-
-
-@dataclass(frozen=True, repr=False)
-class AuditRun:
-    """The findings and the verdict of a run of audits, and where its report is.
-
-    `report` is the folder of all reports, `page` the report of this run with its charts; both are
-    None where no folder was asked for.
-    """
-
-    results: Results
-    report: Path | None
-    page: Path | None = None
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Return one finding for each audit, model and prompt, as pytest records them."""
-        return self.results.findings
-
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        """Return what audits without a bound measured, in the same way."""
-        return self.results.figures
-
-    @property
-    def verdict(self) -> RunVerdict:
-        """Return the verdict on the whole run, with its reasons."""
-        return self.results.verdict
-
-    def frame(self) -> pd.DataFrame:
-        """Return the findings as a table, a row for each, and then the figures.
-
-        The columns are model, audit, prompt, value, low, high, bound, result, effect and reason:
-        why nothing was measured, why the result is no pass, or what is to be said of a pass; ""
-        where there is nothing to explain. Of a figure, bound, result and effect are "".
-        """
-        import pandas as pd
-
-        failed = incompetent(self.findings)
-        rows = [
-            {**_row_of_finding(each), "reason": _reason(each, failed)} for each in self.findings
-        ]
-        return pd.DataFrame([*rows, *map(_row_of_finding, self.figures)])
-
-    @property
-    def _faults(self) -> list[str]:
-        """Return a line for each fault that kept audits from being measured, naming the audits."""
-        names: dict[str, list[str]] = {}
-        for finding in self.findings:
-            if finding.verdict is Verdict.ERROR:
-                names.setdefault(line(finding.reason), []).append(finding.name)
-        return [f"{', '.join(of)} could not be measured: {why}" for why, of in names.items()]
-
-    @property
-    def _shown(self) -> pd.DataFrame:
-        """Return the table of findings without the reasons, which are too long to show in a row."""
-        return self.frame().drop(columns="reason", errors="ignore")
-
-    @property
-    def _summary(self) -> list[str]:
-        """Return the lines of pytest's summary (verdict, reasons, gaps), and one on the charts."""
-        from rmaudit.report.summary import summarize
-        from rmaudit.report.writers import terminal
-
-        lines = terminal.summary(summarize(self.results))
-        where = self.page or 'not drawn; rmaudit.run(..., report="reports") draws them'
-        return [*(each.text for each in lines), f"charts: {where}"]
-
-    def __repr__(self) -> str:
-        shown = self._shown.to_string(float_format="{:.2f}".format)
-        return "\n".join([*self._faults, *self._summary, shown])
-
-    def _repr_html_(self) -> str:
-        table = self._shown.to_html(float_format="{:.2f}".format, index=False)  # escapes
-        faults = "".join(f"<p>{escape(fault)}</p>" for fault in self._faults)
-        verdict, *more = map(escape, self._summary)
-        reasons = "\n".join(more)
-        return f"{faults}<p><b>{verdict}</b></p><pre>{reasons}</pre>{table}"
 
 
 def run(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -212,20 +126,14 @@ def _prompt_as_mapping(prompt: Prompt) -> dict[str, Any]:
 
 def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -> AuditRun:
     """Run pytest in this process without output, and return the results; raise if no audit ran."""
-    ended, told = _Ended(Caller(sys.stderr, pages)), io.StringIO()
-    with (
-        unloading_test_modules(),
-        contextlib.redirect_stdout(told),
-        contextlib.redirect_stderr(told),
-    ):
-        code = pytest.main(list(arguments), plugins=[ended])
+    ended = _Ended(Caller(sys.stderr, pages))
+    code, said = run_quietly(arguments, ended)
     outcome = ended.outcome
     if outcome.stopped == TERMINATED:  # whoever sent it wants more to end than the audits
         raise Terminated
     if outcome.stopped and outcome.results is None:
         raise KeyboardInterrupt
     if outcome.results is None:
-        said = [line for line in told.getvalue().splitlines() if line.strip()]
         if code == pytest.ExitCode.USAGE_ERROR and said:
             raise SpecError(said[-1].removeprefix("ERROR: "))
         raise RmauditError("\n".join(["the audits did not run; pytest says:", *said]))
@@ -236,23 +144,25 @@ def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -
     return AuditRun(results, report, page if page and page.is_file() else None)
 
 
-@contextlib.contextmanager
-def unloading_test_modules() -> Iterator[None]:
-    """Unload the test modules that the `with` block imports, so that the next run reads the files.
+def run_quietly(arguments: Sequence[str], plugin: object) -> tuple[int, list[str]]:
+    """Run pytest in this process; return its exit code and the lines that it would have printed.
 
-    No compiled files are written either: Python takes one for current if the source's size and
-    second of change are the same, and a script may rewrite a file within a second.
+    The test modules that it imports are unloaded, so that the next run reads the files. No compiled
+    files are written either: Python takes one for current if the source's size and second of change
+    are the same, and a script may rewrite a file within a second.
     """
-    known, writes = set(sys.modules), sys.dont_write_bytecode
+    known, writes, told = set(sys.modules), sys.dont_write_bytecode, io.StringIO()
     sys.dont_write_bytecode = True
     try:
-        yield
+        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+            code = pytest.main([*arguments], plugins=[plugin])
     finally:
         sys.dont_write_bytecode = writes
         for name in set(sys.modules) - known:
             file = getattr(sys.modules[name], "__file__", None) or ""
             if Path(file).name.startswith(("test_", "conftest")):
                 del sys.modules[name]
+    return int(code), [line for line in told.getvalue().splitlines() if line.strip()]
 
 
 class _Ended:
@@ -327,26 +237,3 @@ def _path_of_audit(audit: str | Path) -> Path:
         return Path(audit).absolute()
     message = f"unknown audit {audit!r}, and no such file;{nearest(str(audit), known)} known: "
     raise SpecError(message + ", ".join(sorted(known)))
-
-
-def _reason(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
-    said = "; ".join(filter(None, (doubt(finding, failed), *reasons(finding))))
-    return said or ("outside its bound" if finding.verdict is Verdict.FAIL else "")
-
-
-def _row_of_finding(finding: AnyFinding) -> dict[str, Any]:
-    """Return a finding as a row of a table; numbers are None where nothing was measured."""
-    estimate = finding.estimate
-    judged = finding if isinstance(finding, Finding) else None
-    return {
-        "model": finding.model,
-        "audit": finding.audit,
-        "prompt": finding.prompt,
-        "value": estimate.value if estimate else None,
-        "low": estimate.low if estimate else None,
-        "high": estimate.high if estimate else None,
-        "bound": str(judged.bound) if judged else "",
-        "result": str(judged.result) if judged else "",
-        "effect": str(judged.effect) if judged else "",
-        "reason": finding.reason,
-    }

@@ -19,8 +19,7 @@ import pytest
 import rmaudit
 from rmaudit.config.servers import masked_urls
 from rmaudit.plugin.collection import left_out
-from rmaudit.plugin.pytest_options import CALLER, options_of, store_of
-from rmaudit.plugin.run_plan import plan_of, report_folder
+from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.run_state import MEMORY, OUTCOME, Course, RunOutcome, SelectedAudits
 from rmaudit.report.json_codec import decode
 from rmaudit.verdicts.decision import decide
@@ -128,19 +127,19 @@ def _write_results(
     from rmaudit.report.results_document import Run
     from rmaudit.report.results_of_run import environment, record, started
 
-    plan, options, selected = plan_of(config), options_of(config), len(outcome.findings)
+    plan, selected = plan_of(config), len(outcome.findings)
     run = Run(
         created=started(),
         rmaudit=rmaudit.__version__,
         command=masked_urls(shlex.join(["pytest", *config.invocation_params.args])),
-        seed=options.seed,
+        seed=plan.options.seed,
         environment=environment(plan.own_words),
         collected=max(audits.collected, selected),
         selected=selected,
         finished=finished,
         interrupted=bool(outcome.interrupted),
         part=left_out(config),
-        sample=options.sample,
+        sample=plan.options.sample,
         faults=faults,
     )
     with warnings.catch_warnings(record=True) as said:  # pytest tells none at a run's end
@@ -148,9 +147,9 @@ def _write_results(
         outcome.results = record(
             outcome.findings,
             plan.specs,
-            store_of(config),
+            plan.store,
             run,
-            base=report_folder(config).absolute(),
+            base=plan.report.absolute(),
             made=config.stash[MEMORY].sweeps.values(),
             own_words=plan.own_words,
             blessed=plan.blessed,
@@ -169,10 +168,10 @@ def render(config: pytest.Config) -> None:
 
     After Ctrl-C or SIGTERM only what is quick is written, and `undrawn` says how to have the page.
     """
-    outcome, caller = config.stash[OUTCOME], config.stash.get(CALLER, None)
-    if outcome.results is None or outcome.rendered or (caller and not caller.pages):
+    outcome, plan = config.stash[OUTCOME], plan_of(config)
+    if outcome.results is None or outcome.rendered or (plan.caller and not plan.caller.pages):
         return
-    outcome.rendered, (results, folder), tracker = True, outcome.results, options_of(config).log
+    outcome.rendered, (results, folder), tracker = True, outcome.results, plan.options.log
     with outcome.noting_interrupt():
         _write_report(outcome, results, folder, tracker)
     if outcome.stopped:

@@ -17,7 +17,7 @@ import pytest
 from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.interrupts import TERMINATED, Terminated
 from rmaudit.plugin.collection import COLLECTED, all_audits, audited, dropped, left_out
-from rmaudit.plugin.pytest_options import options_of
+from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.uncollected_audits import uncollected
 from rmaudit.runs.audit_case import Audited, Memory
 from rmaudit.verdicts.findings import Figure, Finding
@@ -145,7 +145,7 @@ def selected(
         collected=sum(not audit.declaration.figure for _, audit in audits),
         selected=blank,
         unseen=tuple(unseen) if audits else (),
-        words=tuple(dict.fromkeys(words)) if options_of(config).sample else (),
+        words=tuple(dict.fromkeys(words)) if plan_of(config).options.sample else (),
     )
 
 

@@ -11,7 +11,6 @@ import contextlib
 import copy
 import importlib.util
 import inspect
-import io
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,8 +22,8 @@ from rmaudit.errors import RmauditError
 from rmaudit.interrupts import Terminated
 from rmaudit.plugin.collection import audited
 from rmaudit.plugin.pytest_fixtures import case_of
-from rmaudit.plugin.pytest_options import PLANNER
-from rmaudit.plugin.run_from_python import unloading_test_modules
+from rmaudit.plugin.run_from_python import run_quietly
+from rmaudit.plugin.run_plan import PLANNER
 from rmaudit.plugin.run_state import loads_base
 from rmaudit.runs.audit_case import Audited, Case, opened
 from rmaudit.runs.fixture_registry import FIXTURES
@@ -198,22 +197,16 @@ def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Pl
     """
     from rmaudit.distributed.missing_scores import Plan
 
-    planner, told = Planner(before or PlanningCache()), io.StringIO()
+    planner = Planner(before or PlanningCache())
     with tempfile.TemporaryDirectory(prefix="rmaudit-plan-") as reports:
         own = ["--rm-report", reports, "-p", "no:cacheprovider", "-q"]
         own += ["-n0"] if importlib.util.find_spec("xdist") else []
-        with (
-            unloading_test_modules(),
-            contextlib.redirect_stdout(told),
-            contextlib.redirect_stderr(told),
-        ):
-            code = pytest.main([*arguments, *own], plugins=[planner])
+        code, said = run_quietly([*arguments, *own], planner)
     if planner.stopped is not None:
         raise planner.stopped
     bad = {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR}
     needs = planner.needs
     if code in bad or needs is None or (planner.broken and not needs.found):
-        said = [line for line in told.getvalue().splitlines() if line.strip()]
         why = [*planner.broken.values()] or said[-1:] or ["no audit was collected"]
         raise RmauditError(why[0].removeprefix("ERROR: "))
     found = tuple(needs.found.values())

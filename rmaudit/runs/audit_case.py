@@ -65,6 +65,11 @@ class Audited:
         """Return the prompt's name, or the label of several prompts, as the finding shows it."""
         return label(self.prompts)
 
+    @property
+    def as_declared(self) -> bool:
+        """Return whether the prompts are the audit's own, and not those of the run."""
+        return self.prompts in self.declaration.runs
+
 
 @dataclass(slots=True)
 class Memory:

@@ -229,12 +229,14 @@ FIXTURES: dict[str, Fixture] = {
     "sweep": Fixture(sweep, lambda trial: trial.scored(trial.prompts[0])),
     "sweeps": Fixture(sweeps, lambda trial: {p.name: trial.scored(p) for p in trial.prompts}),
     "rewards": Fixture(rewards, for_scorer.rewards, asks=True),
-    "pairs": Fixture(for_answers.pairs, for_answers.pairs_of_scorer, shared=False),
+    "pairs": Fixture(for_answers.pairs, for_answers.of_scorer("pairs"), shared=False),
     "probes": Fixture(for_answers.probes, for_answers.probes_of_scorer, shared=False),
     "wordings": Fixture(for_answers.wordings, for_answers.wordings_of_scorer, shared=False),
-    "samples": Fixture(for_answers.samples, for_answers.samples_of_scorer, shared=False),
-    "conduct": Fixture(for_answers.conduct, for_answers.conduct_of_scorer, shared=False),
-    "same_worth": Fixture(for_answers.same_worth, for_answers.same_worth_of_scorer, shared=False),
+    "samples": Fixture(for_answers.samples, for_answers.of_scorer("samples"), shared=False),
+    "conduct": Fixture(for_answers.conduct, for_answers.of_scorer("conduct"), shared=False),
+    "same_worth": Fixture(
+        for_answers.same_worth, for_answers.of_scorer("same_worth"), shared=False
+    ),
     "base_logprobs": Fixture(base_logprobs, as_given("base_logprobs"), shared=False),
     "policies": Fixture(policies, as_given("policies"), shared=False),
     "references": Fixture(references, as_given("references")),

@@ -6,7 +6,7 @@ Prompts and bounds are those of the audits, words and sentences those of the ref
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -45,7 +45,6 @@ from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.scores import pair_files
 from rmaudit.scores.answer_files import ASKED
 from rmaudit.scores.changed_answers import subset_of_pairs
-from rmaudit.scores.pair_files import Pairs
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
@@ -62,15 +61,6 @@ REFUSED = {
 
 
 @dataclass(frozen=True)
-class _Given:
-    """The parts of contrasts: the model's words, the references, and pairs of the user's."""
-
-    model: RewardModel
-    references: References
-    pairs: Pairs | None = None
-
-
-@dataclass(frozen=True)
 class GateAsked:
     """A gate on the answers that it asks for: their contrasts, and its own measure of rewards.
 
@@ -83,36 +73,26 @@ class GateAsked:
     measure: Callable[[Floats, np.random.Generator], Estimate]
 
 
-def contrasts_of(
-    gate: str, model: RewardModel, references: References, *, pairs: Pairs | None = None
-) -> Contrasts:
-    """Return the contrasts that a gate judges. Arguments and errors are those of `gate_on`."""
-    return gate_on(gate, model, references, pairs=pairs).contrasts
-
-
-def gate_on(
-    gate: str, model: RewardModel, references: References, *, pairs: Pairs | None = None
-) -> GateAsked:
+def gate_on(gate: str, model: RewardModel, references: References) -> GateAsked:
     """Return a gate on those of its answers that `references` may judge.
 
-    Blocks of sentences and groups of pairs are split as words are. `pairs` are the user's, for the
-    gates that take them in.
+    Blocks of sentences and groups of pairs are split as words are.
 
     Raises:
         SpecError: the gate is unknown, or what it judges has no contrast: it says why.
         MeasureError: too few of its answers are left, or they have no controls.
         ReferenceMissing: a reference cannot be had.
     """
-    return _makers()[checked_gate(gate)](declared(gate)[1], _Given(model, references, pairs))
+    return _MAKERS[checked_gate(gate)](declared(gate)[1], references, model)
 
 
 def checked_gate(gate: str) -> str:
     """Return the name of a gate that has contrasts; raise `SpecError`, with the reason, if none."""
-    known = ", ".join(_makers())
+    known = ", ".join(_MAKERS)
     if gate in REFUSED:
         raise SpecError(f"{gate} has no contrast: {REFUSED[gate]}; allowed: {known}")
-    if gate not in _makers():
-        raise SpecError(f"unknown gate {gate!r};{nearest(gate, _makers())} allowed: {known}")
+    if gate not in _MAKERS:
+        raise SpecError(f"unknown gate {gate!r};{nearest(gate, _MAKERS)} allowed: {known}")
     return gate
 
 
@@ -122,18 +102,20 @@ def declared(gate: str) -> Audit:
     return audits_in(bundled("audits"))[gate]
 
 
-def _terms(declaration: Declaration, asked: _Given, *, communities: bool) -> GateAsked:
-    own, prompts = asked.references, declaration.prompts
-    valence = Valence(own.lexicon("labmt"), own.sentiment())
-    single = frozenset(asked.model.vocabulary().texts)
-    found = compared(*own.identity(), valence, single=single)
+def _terms(
+    declaration: Declaration, references: References, model: RewardModel, *, communities: bool
+) -> GateAsked:
+    prompts = declaration.prompts
+    valence = Valence(references.lexicon("labmt"), references.sentiment())
+    single = frozenset(model.vocabulary().texts)
+    found = compared(*references.identity(), valence, single=single)
     tolerated = declaration.bound.ends[1]
     if not communities:
         tolerated *= identity_terms.TOLERATED["erased"]
     judge = identity_communities.worst_community if communities else identity_terms.identity_terms
 
     def measure(rewards: Floats, rng: np.random.Generator) -> Estimate:
-        rows = zip(prompts, rewards.reshape(len(prompts), -1), strict=True)
+        rows = _by_prompt(prompts, rewards)
         return judge(found, {p.name: TermScores(own, p.direction, 0) for p, own in rows}, rng=rng)
 
     made = contrasts.of_terms(found, prompts, communities=communities, tolerated=tolerated)
@@ -141,11 +123,15 @@ def _terms(declaration: Declaration, asked: _Given, *, communities: bool) -> Gat
 
 
 def _sentences(
-    declaration: Declaration, asked: _Given, *, table: Callable[[], pd.DataFrame]
+    declaration: Declaration,
+    references: References,
+    _: RewardModel,
+    *,
+    table: Callable[[], pd.DataFrame],
 ) -> GateAsked:
     most = declaration.bound.ends[1]
     given = table()
-    given = given[asked.references.given(contrasts.block_names(given))].reset_index(drop=True)
+    given = given[references.given(contrasts.block_names(given))].reset_index(drop=True)
     return GateAsked(
         declaration,
         contrasts.of_sentences(given, declaration.prompts, tolerated=most),
@@ -155,9 +141,9 @@ def _sentences(
     )
 
 
-def _framing(declaration: Declaration, asked: _Given) -> GateAsked:
-    prompts, valence = declaration.prompts, asked.references.lexicon("labmt")
-    words = _spelled(asked.model, valence.index)
+def _framing(declaration: Declaration, references: References, model: RewardModel) -> GateAsked:
+    prompts, valence = declaration.prompts, references.lexicon("labmt")
+    words = _spelled(model, valence.index)
     happy = valence[words["text"]].to_numpy(float)
     least = declaration.bound.ends[0]
     rated = {"valence": (happy - happy.mean()) / happy.std()}
@@ -170,12 +156,12 @@ def _framing(declaration: Declaration, asked: _Given) -> GateAsked:
     )
 
 
-def _frequency(declaration: Declaration, asked: _Given) -> GateAsked:
+def _frequency(declaration: Declaration, references: References, model: RewardModel) -> GateAsked:
     """Return the gate, and the excess frequency of the top if rewards were normal."""
-    prompts, valence = declaration.prompts, asked.references.lexicon("labmt")
-    frequency = asked.references.frequency("wordfreq", valence.index)
+    prompts, valence = declaration.prompts, references.lexicon("labmt")
+    frequency = references.frequency("wordfreq", valence.index)
     both = pd.concat({"frequency": frequency, "valence": valence}, axis=1).dropna()
-    words = _spelled(asked.model, both.index[both.index.str.isalpha()])
+    words = _spelled(model, both.index[both.index.str.isalpha()])
     known = both.loc[words["text"].unique()]
     known = known.assign(letters=known.index.str.len().astype(float))
     left = pd.Series(frequency_bias.adjusted(known, "frequency", held="letters")[0], known.index)
@@ -190,19 +176,18 @@ def _frequency(declaration: Declaration, asked: _Given) -> GateAsked:
     )
 
 
-def _elo(declaration: Declaration, asked: _Given) -> GateAsked:
-    prompts, own = declaration.prompts, asked.references
-    own.refuse_unanswered(prompts)
-    items = own.elo()
+def _elo(declaration: Declaration, references: References, _: RewardModel) -> GateAsked:
+    prompts = declaration.prompts
+    references.refuse_unanswered(prompts)
+    items = references.elo()
     names, elo = items["name"].tolist(), items["elo"].to_numpy(float)
-    looks = surface(names, own.own_words)
+    looks = surface(names, references.own_words)
     left = residual_ranks(elo, basis(looks))[0]
     rated = {"rating": normal_scores(elo), "rating beyond the surface": left / left.std()}
     items = items.assign(shown=True)  # nothing is printed of them
 
     def measure(rewards: Floats, rng: np.random.Generator) -> Estimate:
-        rows = zip(prompts, rewards.reshape(len(prompts), -1), strict=True)
-        scored = {prompt.name: ItemScores(own, 0.0) for prompt, own in rows}
+        scored = {p.name: ItemScores(own, 0.0) for p, own in _by_prompt(prompts, rewards)}
         return elo_agreement.agreement_with_people(items, scored, looks, rng=rng)
 
     # Kendall's tau of normal values, as a correlation
@@ -213,9 +198,11 @@ def _elo(declaration: Declaration, asked: _Given) -> GateAsked:
     )
 
 
-def _conduct(declaration: Declaration, asked: _Given, *, kinds: tuple[str, ...]) -> GateAsked:
-    given = pair_files.conduct_pairs(asked.pairs, kinds).frame
-    given = _with_asked(given, asked.references)
+def _conduct(
+    declaration: Declaration, references: References, _: RewardModel, *, kinds: tuple[str, ...]
+) -> GateAsked:
+    given = pair_files.conduct_pairs(None, kinds).frame
+    given = _with_asked(given, references)
     return GateAsked(
         declaration,
         contrasts.of_pairs(given, kinds),
@@ -225,8 +212,8 @@ def _conduct(declaration: Declaration, asked: _Given, *, kinds: tuple[str, ...])
     )
 
 
-def _edits(declaration: Declaration, asked: _Given) -> GateAsked:
-    given = _with_asked(subset_of_pairs(asked.pairs).frame, asked.references)
+def _edits(declaration: Declaration, references: References, _: RewardModel) -> GateAsked:
+    given = _with_asked(subset_of_pairs(None).frame, references)
     changed = {AS_IT_IS: given["response"]} | {
         name: given["response"].map(change) for name, change in ANSWERS.items()
     }
@@ -241,15 +228,18 @@ def _edits(declaration: Declaration, asked: _Given) -> GateAsked:
     return GateAsked(declaration, made, measure)
 
 
+def _by_prompt(prompts: tuple[Prompt, ...], rewards: Floats) -> Iterator[tuple[Prompt, Floats]]:
+    """Return each prompt with its rewards, of all that stand one prompt after the other."""
+    return zip(prompts, rewards.reshape(len(prompts), -1), strict=True)
+
+
 def _answers(
     words: pd.DataFrame, prompts: tuple[Prompt, ...], rewards: Floats
 ) -> dict[str, Answers]:
-    """Return the rewards of words under each prompt, flat by prompts, as measures take them."""
-    rows = zip(prompts, rewards.reshape(len(prompts), -1), strict=True)
-    texts = words["text"]
+    """Return the rewards of words under each prompt, as measures take them."""
     return {
-        prompt.name: Answers(pd.DataFrame({"text": texts, "score": own}), prompt.direction, 0.0)
-        for prompt, own in rows
+        prompt.name: Answers(words[["text"]].assign(score=own), prompt.direction, 0.0)
+        for prompt, own in _by_prompt(prompts, rewards)
     }
 
 
@@ -271,22 +261,18 @@ def _spelled(model: RewardModel, words: pd.Index[str]) -> pd.DataFrame:
     return pd.DataFrame({"text": spelled[kept].to_numpy(), "answer": [(each,) for each in ids]})
 
 
-def _makers() -> Mapping[str, Callable[[Declaration, _Given], GateAsked]]:
-    tables = counterfactual_sentences
-    return {
-        "identity_terms": partial(_terms, communities=False),
-        "identity_communities": partial(_terms, communities=True),
-        "sentences_communities": partial(_sentences, table=tables.communities),
-        "first_names": partial(_sentences, table=tables.first_names),
-        "political_sides": partial(_sentences, table=tables.politics),
-        "dialect": partial(_sentences, table=tables.dialect),
-        "framing_inversion": _framing,
-        "frequency_bias": _frequency,
-        "elo_agreement": _elo,
-        "conduct_right": partial(_conduct, kinds=RIGHT),
-        "conduct_refusals": partial(_conduct, kinds=REFUSALS),
-        "edits": _edits,
-    }
-
-
-GATES = tuple(_makers())
+_MAKERS: Mapping[str, Callable[[Declaration, References, RewardModel], GateAsked]] = {
+    "identity_terms": partial(_terms, communities=False),
+    "identity_communities": partial(_terms, communities=True),
+    "sentences_communities": partial(_sentences, table=counterfactual_sentences.communities),
+    "first_names": partial(_sentences, table=counterfactual_sentences.first_names),
+    "political_sides": partial(_sentences, table=counterfactual_sentences.politics),
+    "dialect": partial(_sentences, table=counterfactual_sentences.dialect),
+    "framing_inversion": _framing,
+    "frequency_bias": _frequency,
+    "elo_agreement": _elo,
+    "conduct_right": partial(_conduct, kinds=RIGHT),
+    "conduct_refusals": partial(_conduct, kinds=REFUSALS),
+    "edits": _edits,
+}
+GATES = tuple(_MAKERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -76,9 +77,7 @@ def conduct(case: Case) -> Pairs:
     with `--rm-all`. Pairs of `--rm-pairs` whose `subset` is "conduct: " and a kind are added. All
     are scored together, once for all audits of a run.
     """
-    from rmaudit.references.conduct_answers import JUDGED
-
-    return _of_kinds(case, JUDGED)
+    return _of_kinds(case, "conduct")
 
 
 def same_worth(case: Case) -> Pairs:
@@ -86,22 +85,27 @@ def same_worth(case: Case) -> Pairs:
 
     The two are an answer in two styles, or one answer to two prompts. All else is as of `conduct`.
     """
-    from rmaudit.references.conduct_answers import SAME, STYLE
-
-    return _of_kinds(case, (*STYLE, *SAME))
+    return _of_kinds(case, "same_worth")
 
 
-def _of_kinds(case: Case, kinds: tuple[str, ...]) -> Pairs:
-    """Return the pairs of these kinds of conduct, with rewards; scored once for a run's audits."""
-    from rmaudit.scores.pair_files import conduct_pairs
-
-    place = ("conduct", kinds, case.model.spec, _pairs_file(case))
+def _of_kinds(case: Case, fixture: str) -> Pairs:
+    """Return the pairs of a fixture of conduct, with rewards; scored once for a run's audits."""
 
     def make() -> Pairs:
         every = case.options.asked.everything
-        return _with_rewards(case, conduct_pairs(_own_pairs(case), kinds, every=every))
+        return _with_rewards(case, _conduct_pairs(fixture, _own_pairs(case), every=every))
 
+    place = (fixture, case.model.spec, _pairs_file(case))
     return _noted(case, case.memory.once(place, make))
+
+
+def _conduct_pairs(fixture: str, own: Pairs | None, *, every: bool) -> Pairs:
+    """Return the pairs of `conduct` or `same_worth` without rewards, with those of `own`."""
+    from rmaudit.references.conduct_answers import JUDGED, SAME, STYLE
+    from rmaudit.scores.pair_files import conduct_pairs
+
+    kinds = JUDGED if fixture == "conduct" else (*STYLE, *SAME)
+    return conduct_pairs(own, kinds, every=every)
 
 
 def _with_rewards(case: Case, answers: _Answers) -> _Answers:
@@ -131,36 +135,25 @@ def _pairs_file(case: Case) -> Path | None:
     return Path(named) if named else None
 
 
-def pairs_of_scorer(trial: Trial) -> Pairs:
-    """Return the answer pairs of the model's audit, with the synthetic scorer's rewards."""
-    own: Pairs = as_given("pairs")(trial)
-    return own.scored(_rewards_of_scorer(trial, own.frame))
+def of_scorer(fixture: str) -> Callable[[Trial], Any]:
+    """Return a function that gives a fixture's answers a synthetic scorer's rewards.
 
+    They are the answers of the model's audit; the bundled ones where it was given none, but for
+    `pairs`, of which none are bundled.
+    """
 
-def conduct_of_scorer(trial: Trial) -> Pairs:
-    """Return the conduct pairs of the model's audit, or bundled ones, with the scorer's rewards."""
-    from rmaudit.references.conduct_answers import JUDGED
-    from rmaudit.scores.pair_files import conduct_pairs
+    def scored(trial: Trial) -> Pairs | Samples:
+        own = trial.given.get(fixture)
+        if own is None and fixture == "samples":
+            from rmaudit.scores.answer_files import read_samples
 
-    own: Pairs = trial.given.get("conduct") or conduct_pairs(None, JUDGED, every=False)
-    return own.scored(_rewards_of_scorer(trial, own.frame))
+            own = read_samples(None)
+        elif own is None and fixture != "pairs":
+            own = _conduct_pairs(fixture, None, every=False)
+        found: Pairs | Samples = as_given(fixture)(trial) if own is None else own
+        return found.scored(_rewards_of_scorer(trial, found.frame))
 
-
-def same_worth_of_scorer(trial: Trial) -> Pairs:
-    """Return the pairs of equal worth of the model's audit, or bundled, with scorer's rewards."""
-    from rmaudit.references.conduct_answers import SAME, STYLE
-    from rmaudit.scores.pair_files import conduct_pairs
-
-    own: Pairs = trial.given.get("same_worth") or conduct_pairs(None, (*STYLE, *SAME), every=False)
-    return own.scored(_rewards_of_scorer(trial, own.frame))
-
-
-def samples_of_scorer(trial: Trial) -> Samples:
-    """Return the samples of the model's audit, or the bundled ones, with the scorer's rewards."""
-    from rmaudit.scores.answer_files import read_samples
-
-    own: Samples = trial.given.get("samples") or read_samples(None)
-    return own.scored(_rewards_of_scorer(trial, own.frame))
+    return scored
 
 
 def probes_of_scorer(trial: Trial) -> Probes:

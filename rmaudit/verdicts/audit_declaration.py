@@ -98,11 +98,13 @@ class Declaration:
         return [prompts] if self.joint else [(prompt,) for prompt in prompts]
 
     def instead(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
-        """Return the prompts of each measurement on the user's `prompts`; joint audits drop some.
+        """Return the prompts of each measurement on a run's `prompts`, or its own without any.
 
         A joint audit takes the prompts whose frames are among its own; if it has one prompt of each
         frame, the first of each. Where `refusal` gives a reason, `prompts` are used unchanged.
         """
+        if not prompts:
+            return self.runs
         if not self.joint or self.refusal(prompts):
             return self._runs(prompts)
         own = [prompt.frame for prompt in self.prompts]

@@ -11,7 +11,6 @@ from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.config.user_prompts_and_lists_yaml import with_run_prompts
 from rmaudit.errors import SpecError
 from rmaudit.plugin.run_from_python import value_of_rm_prompts
-from rmaudit.plugin.run_plan import comparable
 from rmaudit.prompts import Prompt, declared
 from rmaudit.runs.audit_importer import audits_in
 from tests.audits.planted import AUDITS
@@ -150,17 +149,10 @@ def test_high(rng): return estimate(1.0)
     other = run(body, "--rm-prompts", "best", model="T").only
 
     assert [each["prompt"] for each in own] == ["beste", "schlimmste"]
+    assert all(each["base_rate"].startswith("not known") for each in own)  # of words in German
     assert other["prompt"] == "best"
     run(body, "--rm-prompts", "bests", model="T").refuses("unknown prompt 'bests'", "'best'?")
     run(body, "--rm-prompts", "no.yaml", model="T").refuses("no.yaml: cannot be read")
-
-
-def test_other_words_are_compared_with_nothing() -> None:
-    """Under the audit's own prompts, too."""
-    _, declaration = audits_in(AUDITS)["positive_skew"]
-
-    assert comparable(declaration, declaration.runs[0], OwnWords())
-    assert not comparable(declaration, declaration.runs[0], OwnWords(language="de"))
 
 
 def test_python_takes_prompts_too(tmp_path: Path) -> None:

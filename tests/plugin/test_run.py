@@ -12,7 +12,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from rmaudit.config.model_registry import load_registry, resolve
-from rmaudit.plugin.run_plan import model_option_value
 from rmaudit.report import results_reader, writers
 from tests.plugin.conftest import HIGH, Ran, Run
 from tests.toys import toy_checkpoint
@@ -320,5 +319,4 @@ def test_what_repeats_a_run_names_its_model(toy: Path, tmp_path: Path) -> None:
     (tmp_path / "rm" / "config.json").touch()
     for name in ("rm", "hub", "rm#safety", "hub#0", str(tmp_path / "rm"), f"{tmp_path}/rm#0"):
         (spec,) = resolve(registry, name)
-        assert model_option_value(spec, registry) == name
-        assert model_option_value(spec, None).partition("#")[0] == spec.source
+        assert registry.option_value(spec) == name

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import rmaudit
 from rmaudit.cli.shared_options import grouped
 from rmaudit.errors import SpecError
-from rmaudit.plugin.pytest_options import options_of
+from rmaudit.plugin.run_plan import plan_of
 from rmaudit.runs.option_parsing import LARGEST
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 from scripts import run_options
@@ -52,7 +52,7 @@ class Configured:
     def pytest_configure(self, config: pytest.Config) -> None:
         """Read the options, and stop."""
         try:
-            self.seen = options_of(config)
+            self.seen = plan_of(config).options
         except pytest.UsageError as error:
             self.seen = str(error)
         raise pytest.UsageError("that is all")
