@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,16 @@ def declare(low, **more):
                  **{**usual, **more})
 """
 HIGH = "@declare({low})\ndef test_high(rng): return estimate(1.0)\n"
+SCORER = """
+import pathlib, rmaudit
+CALLS = pathlib.Path(__file__).with_name("calls.txt")
+
+@rmaudit.scorer("house-rm", vocabulary={vocabulary!r}, version="1", batch=2)
+def house_rm(prompt, responses):
+    with CALLS.open("a") as file:
+        file.write(f"{{len(responses)}}\\n")
+    return [{score} for response in responses]
+"""
 QUIET = ("no:cacheprovider", "no:unraisableexception", "no:threadexception", "no:faulthandler")
 
 
@@ -40,6 +50,12 @@ class Ran:
 
     said: pytest.RunResult
     folder: Path
+    report: Path = field(init=False)  # its folder of reports, or that of the run before it
+
+    def __post_init__(self) -> None:
+        """Find the newest report, before another run writes one."""
+        reports = sorted(self.folder.glob("reports/*"), key=lambda path: path.stat().st_mtime_ns)
+        object.__setattr__(self, "report", reports[-1] if reports else self.folder)
 
     @property
     def ret(self) -> int:
@@ -48,10 +64,8 @@ class Ran:
 
     @property
     def results(self) -> dict[str, Any]:
-        """The last results.json that the folder has."""
-        paths = self.folder.glob("reports/*/results.json")
-        newest = max(paths, key=lambda path: path.stat().st_mtime_ns)
-        read: dict[str, Any] = json.loads(newest.read_text(encoding="utf-8"))
+        """What its results.json holds."""
+        read: dict[str, Any] = json.loads((self.report / "results.json").read_text("utf-8"))
         return read
 
     @property

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from rmaudit.errors import SpecError
-from rmaudit.verdicts.audit_declaration import audit
-from rmaudit.verdicts.estimates_and_bounds import above
 from tests.plugin.conftest import HIGH, Run
 
 COSTLY = """
 @audit(question="Is it dear?", source="nowhere", costly=True, prompts=["best"])
 def test_dear(rng): return estimate(1.0)
 """
-
-
 FIGURE = """
 @audit(question="How does it look?", source="nowhere", prompts=["best"], title="Looks")
 def test_looks(sweep): return estimate({value})
@@ -45,9 +37,7 @@ def test_a_figure_is_shown_and_judged_by_nothing(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("args", "body"), [(["-k", "high"], "-9.0"), ([], "0 / 0"), ([], "float('nan')")]
-)
+@pytest.mark.parametrize(("args", "body"), [(["-k", "high"], "-9.0"), ([], "0 / 0")])
 def test_the_verdict_does_not_ask_for_a_figure(run: Run, args: list[str], body: str) -> None:
     """It is the same without it, and where it breaks: then its test is an error."""
     ended = run(HIGH.format(low=0.0) + FIGURE.format(value=body), *args)
@@ -64,31 +54,6 @@ def test_a_run_of_figures_judges_nothing(run: Run) -> None:
     assert ended.ret == pytest.ExitCode.OK
     ended.says("NOT ESTABLISHED  no audit gates", "*no audit with a bound was run.")
     assert len(ended.figures) == 1
-
-
-def test_models_yaml_cannot_judge_a_figure(run: Run, toy: Path) -> None:
-    """The line that names one is an error before anything is measured."""
-    text = f"severity: {{looks: gate}}\nmodels: {{toy: {{source: {toy}, default: true}}}}\n"
-
-    ended = run(FIGURE.format(value=1.0), model="toy", registry=text)
-
-    ended.refuses("models.yaml:1: severity: looks is a figure", "remove this line")
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"claim": "c"}, "has no claim: give a bound, or leave that out"),
-        ({"stops": ["random"]}, "has no stops"),
-        ({"severity": "info"}, "has no severity"),
-        ({"question": ""}, "a figure needs a question"),
-        ({"bound": above(0, unit="sd")}, "with a bound needs a claim"),
-    ],
-)
-def test_half_a_figure_is_refused(given: dict[str, Any], says: str) -> None:
-    """A figure with what only a judged audit has, or an audit or figure without what it needs."""
-    with pytest.raises(SpecError, match=says):
-        audit(**{"question": "q?", "source": "s", "prompts": ["best"], **given})
 
 
 @pytest.mark.parametrize(

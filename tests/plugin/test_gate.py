@@ -16,7 +16,7 @@ from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.run_verdict import Outcome
 from rmaudit.verdicts.verdict_policy import Policy
 from tests.audits.planted import AUDITS
-from tests.plugin.conftest import HIGH, Ran, Run
+from tests.plugin.conftest import HIGH, Run
 
 SECOND = """
 import rmaudit
@@ -46,6 +46,7 @@ MADE = (
 )
 IGNORED = "collect_ignore = ['test_second.py']"
 UNREAD = "test_second.py cannot be read as Python"
+PASSING = HIGH.format(low=0.0)
 OK, FAILED = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
 
 
@@ -55,36 +56,103 @@ def put(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text, encoding="utf-8")
 
 
-def has_gap(ended: Ran, gap: str) -> None:
-    """Check that the summary, results.json and a replay say that the run is not whole."""
-    ended.says("INCOMPLETE  1 gate: 1 pass*", f"not a whole run: {gap}")
-    path = max(ended.folder.glob("reports/*/results.json"))
-    results = read(path)
-    assert results.verdict.outcome is Outcome.INCOMPLETE
-    assert gap.strip("*") in results.verdict.why
-    again = replay(results, Policy(), datetime.now(UTC).date())
-    assert again.verdict.outcome is Outcome.INCOMPLETE
+TREBLED = """
+import pytest
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    items[:] = [item for item in items if 'worst' not in item.nodeid] * 3
+"""
+MADE_FEWER = """
+import pytest
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem():
+    made = yield
+    if isinstance(made, list):
+        return [item for item in made if 'worst' not in item.nodeid]
+    return made
+"""
+FINISHED_FEWER = """
+import pytest
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session):
+    session.items[:] = [item for item in session.items if 'worst' not in item.nodeid]
+"""
+LEFT, NEVER_MADE = "1 of 2 audits were selected", "1 test of an audit was never collected, dropped*"
+
+
+TEARDOWN = """
+import pytest
+@pytest.fixture
+def leaky():
+    yield
+    raise OSError("not closed")
+"""
+LEAKY = f"{TEARDOWN}@declare(0.0)\ndef test_high(rng, leaky): return estimate(1.0)\n"
+DYING = "import os\ndef test_plain(): os._exit(1)\n"
+AWAY = "import sys, pathlib\nsys.path.append(str(pathlib.Path(__file__).parent / 'lib'))\n"
+BESIDE = "*test_plain.py::test_plain"
+SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("text", "conftest", "args", "gap"),
+    ("body", "beside", "args", "gap"),
     [
-        (SKIPPED, "", [], ABSENT),
-        pytest.param(SKIPPED, "", ["-n1"], ABSENT, marks=pytest.mark.slow),
-        (SECOND, IGNORED, [], NEVER),
+        (PASSING, {"test_second.py": SKIPPED}, [], ABSENT),
+        pytest.param(PASSING, {"test_second.py": SKIPPED}, ["-n1"], ABSENT, marks=SLOW),
+        (PASSING, {"test_second.py": SECOND, "conftest.py": IGNORED}, [], NEVER),
+        (PASSING, {"conftest.py": TREBLED}, [], LEFT),
+        (PASSING, {"conftest.py": FINISHED_FEWER}, [], LEFT),
+        (PASSING, {"conftest.py": MADE_FEWER}, [], NEVER_MADE),
+        (PASSING, {}, ["--deselect", "test_toy.py::test_high[toy-worst]"], "tests were left out*"),
+        (SECOND * 2, {}, [], "1 audit was never collected: test_toy.py::test_second"),
+        (
+            BY_OWN.replace("second", "first").replace("pass", "return estimate(1.0)"),
+            {
+                "lib/tools.py": OWN,
+                "lib/pyvenv.cfg": "",
+                "conftest.py": f"{AWAY}{IGNORED}\n",
+                "test_second.py": f"import helper\n{BY_OWN}",
+            },
+            [],
+            NEVER,
+        ),
+        (LEAKY, {}, [], "*test_toy.py::test_high[toy-greatest] failed in teardown"),
+        (
+            PASSING,
+            {"test_plain.py": "def test_plain(nothing): pass\n"},
+            [],
+            f"{BESIDE} failed, and is no audit",
+        ),
+        pytest.param(
+            PASSING, {"test_plain.py": DYING}, ["-n1"], f"{BESIDE} *worker died", marks=SLOW
+        ),
+        (
+            PASSING,
+            {"test_broken.py": "import nothing_of_this_name"},
+            ["--continue-on-collection-errors"],
+            "errors in collecting *test_broken.py",
+        ),
     ],
-    ids=["skipped", "skipped-xdist", "ignored"],
+    ids=[
+        *("skipped", "skipped-xdist", "ignored", "trebled", "finished", "made", "deselected"),
+        *("replaced", "decorator-elsewhere", "teardown", "beside", "beside-dies", "broken"),
+    ],
 )
-def test_an_audit_that_was_never_collected_is_a_gap(  # noqa: PLR0917  (a table's columns)
-    run: Run, tmp_path: Path, text: str, conftest: str, args: list[str], gap: str
+def test_whatever_no_finding_can_tell_is_a_gap(  # noqa: PLR0917  (a table's columns)
+    run: Run, tmp_path: Path, body: str, beside: dict[str, str], args: list[str], gap: str
 ) -> None:
-    """Whatever left it out; it is named with its file, and the gate is red."""
-    put(tmp_path, "test_second.py", text)
+    """The terminal, results.json and a replay name it, and the gate is red though all passes."""
+    for name, text in beside.items():
+        put(tmp_path, name, text)
 
-    ended = run(HIGH.format(low=0.0), *args, "--rm-gate", conftest=conftest)
+    ended = run(body, *args, "--rm-gate")
 
-    has_gap(ended, gap)
     assert ended.ret == FAILED
+    ended.says("INCOMPLETE  1 gate: 1 pass*", f"not a whole run: {gap}")
+    results = read(ended.report / "results.json")
+    assert all(part in results.verdict.why for part in gap.split("*"))
+    again = replay(results, Policy(), datetime.now(UTC).date())
+    assert results.verdict.outcome is again.verdict.outcome is Outcome.INCOMPLETE
 
 
 @pytest.mark.parametrize(
@@ -116,22 +184,6 @@ def untold(folder: Path, *args: str) -> list[str]:
     return uncollected(config, [], {})  # type: ignore[arg-type]
 
 
-def test_a_team_s_decorator_from_elsewhere_is_known_by_what_was_collected(
-    run: Run, tmp_path: Path
-) -> None:
-    """It is defined in no file that is read: another audit has it."""
-    lib = tmp_path / "lib" / "pyvenv.cfg"
-    put(tmp_path, "lib/tools.py", OWN)
-    lib.write_text("", encoding="utf-8")
-    put(tmp_path, "test_second.py", f"import helper\n{BY_OWN}")
-    path = "import sys, pathlib\nsys.path.append(str(pathlib.Path(__file__).parent / 'lib'))\n"
-    first = BY_OWN.replace("second", "first").replace("pass", "return estimate(1.0)")
-
-    ended = run(first, conftest=f"{path}{IGNORED}\n")
-
-    has_gap(ended, NEVER)
-
-
 def test_a_linked_folder_is_looked_into(tmp_path: Path) -> None:
     """As pytest enters it; a link to the folder above ends nowhere, and is no error."""
     put(tmp_path, "away/test_second.py", SECOND)
@@ -142,47 +194,10 @@ def test_a_linked_folder_is_looked_into(tmp_path: Path) -> None:
     assert untold(tmp_path, "suite") == [NEVER.replace("test_s", "away/test_s", 1)]
 
 
-TREBLED = """
-import pytest
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    items[:] = [item for item in items if 'worst' not in item.nodeid] * 3
-"""
-MADE_FEWER = """
-import pytest
-@pytest.hookimpl(wrapper=True)
-def pytest_pycollect_makeitem():
-    made = yield
-    if isinstance(made, list):
-        return [item for item in made if 'worst' not in item.nodeid]
-    return made
-"""
-FINISHED_FEWER = """
-import pytest
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_finish(session):
-    session.items[:] = [item for item in session.items if 'worst' not in item.nodeid]
-"""
-LEFT, NEVER_MADE = "1 of 2 audits were selected", "1 test of an audit was never collected, dropped*"
-
-
-@pytest.mark.parametrize(
-    ("conftest", "gap"),
-    [(TREBLED, LEFT), (FINISHED_FEWER, LEFT), (MADE_FEWER, NEVER_MADE)],
-    ids=["trebled", "finished", "made"],
-)
-def test_one_prompt_that_a_conftest_drops_is_a_gap(conftest: str, gap: str, run: Run) -> None:
-    """Whenever it drops it: the audit is judged under its other prompt, and that passes."""
-    ended = run(HIGH.format(low=0.0), "--rm-gate", conftest=conftest)
-
-    has_gap(ended, gap)
-    assert ended.ret == FAILED
-
-
 def test_a_run_that_a_conftest_never_begins_is_red(run: Run) -> None:
     """Also without --rm-gate: pytest itself would end with 0."""
     hook = "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_runtestloop(): return True\n"
-    ended = run(HIGH.format(low=0.0), conftest=hook)
+    ended = run(PASSING, conftest=hook)
 
     assert ended.ret == FAILED
     assert {found["verdict"] for found in ended.findings} == {"ERROR"}
@@ -235,17 +250,10 @@ def test_helpers_and_namesakes_are_no_gap(run: Run, tmp_path: Path) -> None:
     assert ended.ret == OK
 
 
-def test_an_audit_that_another_of_its_name_replaces_is_a_gap(run: Run) -> None:
-    """Python keeps the last function of a name: the first gate would be lost without a word."""
-    ended = run(SECOND * 2, "--rm-gate")
-
-    has_gap(ended, "1 audit was never collected: test_toy.py::test_second")
-
-
 def test_named_tests_are_no_other_gap(run: Run, tmp_path: Path) -> None:
     """A test that is named by itself is a choice: what it leaves out is said as before."""
     put(tmp_path, "test_second.py", SECOND)
-    ended = run(HIGH.format(low=0.0), "test_toy.py::test_high", "--rm-gate")
+    ended = run(PASSING, "test_toy.py::test_high", "--rm-gate")
 
     assert ended.results["run"]["faults"] == []
     assert ended.ret == FAILED  # INCOMPLETE
@@ -262,47 +270,6 @@ def test_the_bundled_audits_are_those_that_their_files_declare() -> None:
         assert found[name] == Path(function.__code__.co_filename)
 
 
-TEARDOWN = """
-import pytest
-@pytest.fixture
-def leaky():
-    yield
-    raise OSError("not closed")
-"""
-
-
-DYING = "import os\ndef test_plain(): os._exit(1)\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "args", "gap"),
-    [
-        ("def test_plain(nothing): pass\n", [], "failed, and is no audit"),
-        pytest.param(DYING, ["-n1"], "*worker died", marks=pytest.mark.slow),
-    ],
-)
-def test_a_failure_that_belongs_to_no_audit_is_a_gap(
-    run: Run, tmp_path: Path, text: str, args: list[str], gap: str
-) -> None:
-    """A test beside the audits, or its process."""
-    put(tmp_path, "test_plain.py", text)
-
-    ended = run(HIGH.format(low=0.0), *args)
-
-    assert ended.ret == FAILED
-    where = "not a whole run: *test_plain.py::test_plain"
-    ended.says("INCOMPLETE  1 gate: 1 pass", f"{where} {gap}")
-    assert ended.results["verdict"]["outcome"] == "INCOMPLETE"
-
-
-def test_the_teardown_of_an_audit_that_passed_is_a_gap(run: Run) -> None:
-    """Pytest is red, so the run does not pass."""
-    ended = run(f"{TEARDOWN}@declare(0.0)\ndef test_high(rng, leaky): return estimate(1.0)\n")
-
-    assert ended.ret == FAILED
-    has_gap(ended, "*test_toy.py::test_high[toy-greatest] failed in teardown")
-
-
 # The gate
 
 WHY = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
@@ -312,9 +279,9 @@ UNMEASURED = "import pytest\n@declare(0.0)\ndef test_other(rng): pytest.skip('no
 @pytest.mark.parametrize(
     ("body", "args", "outcome"),
     [
-        (HIGH.format(low=0.0) + UNMEASURED, [], "NOT ESTABLISHED"),
-        (HIGH.format(low=0.0), ["-k", "worst", "-q"], "INCOMPLETE"),
-        (HIGH.format(low=0.0), ["test_toy.py"], "INCOMPLETE"),
+        (PASSING + UNMEASURED, [], "NOT ESTABLISHED"),
+        (PASSING, ["-k", "worst", "-q"], "INCOMPLETE"),
+        (PASSING, ["test_toy.py"], "INCOMPLETE"),
     ],
 )
 def test_the_gate_is_the_verdict(run: Run, body: str, args: list[str], outcome: str) -> None:
@@ -331,7 +298,7 @@ def test_the_gate_is_the_verdict(run: Run, body: str, args: list[str], outcome: 
 @pytest.mark.slow
 def test_a_run_that_passes_is_green(run: Run) -> None:
     """With workers, too, and nothing is said of exit codes."""
-    ended = run(HIGH.format(low=0.0), "--rm-gate", "-n1")
+    ended = run(PASSING, "--rm-gate", "-n1")
 
     assert ended.ret == OK
     assert "exit code" not in ended.said.stdout.str()
@@ -343,7 +310,7 @@ def test_a_run_that_passes_is_green(run: Run) -> None:
         (HIGH.format(low=2.0), [], FAILED),
         ("def test_plain(): pass\n", [], pytest.ExitCode.NO_TESTS_COLLECTED),
         (UNMEASURED, [], pytest.ExitCode.NO_TESTS_COLLECTED),
-        (HIGH.format(low=0.0), ["--setup-only"], pytest.ExitCode.NO_TESTS_COLLECTED),
+        (PASSING, ["--setup-only"], pytest.ExitCode.NO_TESTS_COLLECTED),
         ("import nothing_of_this_name\n", [], pytest.ExitCode.INTERRUPTED),
     ],
 )
@@ -356,23 +323,12 @@ def test_no_other_run_is_green(run: Run, body: str, args: list[str], code: int) 
         ended.says("rmaudit: --rm-gate: no audit was run, so nothing passes")
 
 
-def test_nothing_is_gated_that_is_only_collected(run: Run) -> None:
-    """With --collect-only pytest would be green: it is refused."""
-    run(HIGH.format(low=0.0), "--rm-gate", "--collect-only").refuses(
-        "--rm-gate", "--collect-only", "leave out one"
-    )
-
-
 @pytest.mark.slow
 def test_the_last_failures_are_not_the_gate(run: Run, tmp_path: Path) -> None:
     """With --lf a part of the audits is run, which may pass; the run does not."""
-    body = (
-        HIGH.format(low=0.0)
-        + "import os\n"
-        + (
-            "@declare(0.0)\ndef test_once(rng):\n"
-            "    return estimate(1.0 if os.path.exists('mended') else -1.0)\n"
-        )
+    body = PASSING + (
+        "import os\n@declare(0.0)\ndef test_once(rng):\n"
+        "    return estimate(1.0 if os.path.exists('mended') else -1.0)\n"
     )
     options = ("-p", "cacheprovider", "--rm-gate")
     assert run(body, *options).ret == FAILED
@@ -387,10 +343,10 @@ def test_the_last_failures_are_not_the_gate(run: Run, tmp_path: Path) -> None:
 
 def test_a_file_of_the_schema_before_is_read(run: Run, tmp_path: Path) -> None:
     """There the verdict did not say how many of the accepted gates are open."""
-    path = tmp_path / "old.json"
-    old = run(HIGH.format(low=0.0)).results | {"schema": "rmaudit.results/14"}
+    path, ended = tmp_path / "old.json", run(PASSING)
+    old = ended.results | {"schema": "rmaudit.results/14"}
     del old["verdict"]["accepted_open"]
     old["verdict"]["why"] = "models.yaml switched off 1 gate that fails: high"
     path.write_text(json.dumps(old), encoding="utf-8")
 
-    assert read(path) == read(next(tmp_path.glob("reports/*/results.json")))
+    assert read(path) == read(ended.report / "results.json")

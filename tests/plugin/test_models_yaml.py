@@ -31,57 +31,52 @@ def write(tmp_path: Path, toy: Path) -> Write:
     return go
 
 
-@pytest.mark.parametrize(
-    ("own", "everywhere", "low", "says"),
-    [
-        (waiver(), "", 0.0, "pass: high[Toy-worst]: passes: remove high from `waivers` (me)"),
-        (
-            waiver("'high[worst]'"),
-            "",
-            2.0,
-            "fail (accepted): high[Toy-worst]: accepted by me until 2999-12-31, up to 1 points: *",
-        ),
-        (
-            "bounds: {high: {above: 3}}",
-            "bounds: {high: {above: 0.5}}",
-            0.0,
-            "fail (blocks): *above 0 points",
-        ),
-        ("", "severity: {high: info}", 2.0, "fail (info): high[Toy-worst]: outside its bound; *"),
-    ],
-)
-def test_the_policy_decides(  # noqa: PLR0917
-    own: str, everywhere: str, low: float, says: str, run: Run, write: Write
-) -> None:
-    """The test's outcome, the exit code, the finding and its reason agree."""
-    write(own, everywhere)
-    ended = run(HIGH.format(low=low), "-k", "worst", "-v", model=None)
+RULED = """
+@declare(0.0)
+def test_passes(rng): return estimate(1.0)
+@declare(2.0)
+def test_waived(rng): return estimate(1.0)
+@declare(0.0)
+def test_bounded(rng): return estimate(1.0)
+@declare(2.0)
+def test_informs(rng): return estimate(1.0)
+"""
 
-    ended.says(says)
-    green = says.startswith(("pass", "fail (accepted)", "fail (info)"))
-    assert ended.ret == (pytest.ExitCode.OK if green else pytest.ExitCode.TESTS_FAILED)
-    assert ended.only["blocks"] is not green
-    outcome = "xfailed" if says.startswith("fail (accepted)") else "passed" if green else "failed"
-    ended.said.assert_outcomes(deselected=1, **{outcome: 1})
+
+def test_the_policy_decides(run: Run, write: Write) -> None:
+    """The test's outcome, the exit code, the finding and its reason agree."""
+    more = "bounds: {bounded: {above: 3}}"
+    waivers = f"waivers: {{passes: {WAIVER}, 'waived[worst]': {WAIVER}}}"
+    write(f"{waivers}\n    {more}", "bounds: {bounded: {above: 0.5}}\nseverity: {informs: info}")
+    ended = run(RULED, "-k", "worst", "-v", model=None)
+
+    for says in (
+        "pass: passes[Toy-worst]: passes: remove passes from `waivers` (me)",
+        "fail (accepted): waived[Toy-worst]: accepted by me until 2999-12-31, up to 1 points: *",
+        "fail (blocks): *above 0 points",
+        "fail (info): informs[Toy-worst]: outside its bound; *",
+    ):
+        ended.says(says)
+    assert [f["audit"] for f in ended.findings if f["blocks"]] == ["bounded"]
+    ended.said.assert_outcomes(deselected=4, passed=2, xfailed=1, failed=1)
+    assert ended.ret == pytest.ExitCode.TESTS_FAILED
 
 
 def test_a_folder_has_none_of_what_is_said_of_a_model_of_its_name(
     run: Run, write: Write, tmp_path: Path
 ) -> None:
     """An entry's waivers are of its checkpoint; bounds and severities for all hold for a folder."""
-    write(everywhere="severity: {low: info}")
-    path = tmp_path / "models.yaml"
-    other = "  toy:\n    source: owner/toy\n    " + waiver() + "\n"
-    path.write_text(path.read_text(encoding="utf-8") + other, encoding="utf-8")
-    low = "@declare(2.0)\ndef test_low(rng): return estimate(1.0)\n"
+    write(everywhere="severity: {informs: info}")
+    with (tmp_path / "models.yaml").open("a", encoding="utf-8") as file:
+        file.write(f"  toy:\n    source: owner/toy\n    {waiver('waived')}\n")
 
-    ended = run(HIGH.format(low=2.0) + low, "-k", "worst")
+    ended = run(RULED, "-k", "worst and (waived or informs)")
 
-    ended.said.assert_outcomes(deselected=2, failed=1, passed=1)
-    ended.says("FAILS  1 gate: 1 fail", "1 informational: 1 fail (low)")
+    ended.said.assert_outcomes(deselected=6, failed=1, passed=1)
+    ended.says("FAILS  1 gate: 1 fail", "1 informational: 1 fail (informs)")
     assert "--rm-model=/" in ended.findings[0]["repeat"]  # and not the entry's name
     assert ended.findings[0]["unexcused"].startswith(
-        "models.yaml excuses high of toy only as it is loaded from owner/toy, and this one is from "
+        "models.yaml excuses waived of toy only as it is loaded from owner/toy, and this one is "
     )
 
 
@@ -98,6 +93,10 @@ def test_a_name_of_no_audit_stops_the_run(run: Run, write: Write, tmp_path: Path
     run(None, model=None).refuses("models.yaml:1", "severity", "'hihg'", "known: high")
     write(waiver("'high[bets]'"))
     run(None, model=None).refuses("models.yaml:6", "'bets'", "known: greatest, worst")
+    write(everywhere="severity: {looks: gate}")
+    figure = "@audit(question='How?', source='s', prompts=['best'])\ndef test_looks(rng): ...\n"
+    refused = run(figure, model=None)
+    refused.refuses("models.yaml:1: severity: looks is a figure", "remove this line")
 
     (tmp_path / "test_toy.py").write_text("def test_one(): pass", encoding="utf-8")
     run(None, model=None).said.assert_outcomes(passed=1)
@@ -106,10 +105,11 @@ def test_a_name_of_no_audit_stops_the_run(run: Run, write: Write, tmp_path: Path
 @pytest.mark.slow
 def test_part_of_a_suite_does_not_know_the_rest(run: Run, write: Write, tmp_path: Path) -> None:
     """One file or test warns of audits that it does not know; folders know theirs, all of them."""
-    inner = tmp_path / "more"
-    inner.mkdir()
-    body = run(HIGH.format(low=0.0)).folder.joinpath("test_toy.py").read_text(encoding="utf-8")
-    (inner / "test_more.py").write_text(body.replace("test_high", "test_low"), encoding="utf-8")
+    run(HIGH.format(low=0.0))
+    inner = tmp_path / "more" / "test_more.py"
+    inner.parent.mkdir()
+    body = (tmp_path / "test_toy.py").read_text(encoding="utf-8")
+    inner.write_text(body.replace("test_high", "test_low"), encoding="utf-8")
     write(waiver("low"))
 
     for asked in (["test_toy.py"], ["test_toy.py::test_high[Toy-worst]"], ["--ignore=more"]):
@@ -118,7 +118,7 @@ def test_part_of_a_suite_does_not_know_the_rest(run: Run, write: Write, tmp_path
         ended.says("*PytestWarning: *models.yaml: low: no audit of this name was collected*")
     assert run(None, model=None).ret == pytest.ExitCode.OK
     run(None, "more", model=None)
-    (inner / "test_more.py").unlink()
+    inner.unlink()
     run(None, ".", model=None).refuses("'low'", "name the folders of all audits")
     run(None, "test_toy.py", "-W", "error", model=None).refuses("low: no audit of this name")
     write(waiver("gcg_probes"))  # one that comes with rmaudit
@@ -136,7 +136,7 @@ def test_kinds(sweeps, wanted): return ask(on(topic(7), 3.0), **wanted)
 """
 
 
-def test_a_wanted_kind_does_not_block(run: Run, write: Write, tmp_path: Path) -> None:
+def test_a_wanted_kind_does_not_block(run: Run, write: Write) -> None:
     """It is shown with its reason, the first box names the audit; null controls want nothing."""
     write()
     assert run(KINDS, model=None).ret == pytest.ExitCode.TESTS_FAILED
@@ -150,8 +150,7 @@ def test_a_wanted_kind_does_not_block(run: Run, write: Write, tmp_path: Path) ->
     assert estimate["evidence"]["wanted"] == [WINE]
     assert estimate["evidence"]["rows"][-1]["wanted"] == "It judges wine lists."
     assert ["“wime”, which is no kind" in each for each in estimate["caveats"][:2]] == [False, True]
-    (page,) = tmp_path.glob("reports/*/index.html")
-    shown = unpacked(page.read_text(encoding="utf-8"))
+    shown = unpacked((ended.report / "index.html").read_text(encoding="utf-8"))
     assert "changes what these are held to" in shown
     assert "wanted: It judges wine lists." in shown
 

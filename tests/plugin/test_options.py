@@ -59,10 +59,10 @@ def test_models_yaml_of_the_folder_is_read_once_there_is_an_audit(run: Run, tmp_
     run(None, model=None).said.assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize("where", ["audits", "audits/test_toy.py"])
-def test_a_folder_of_audits_that_is_not_there(run: Run, where: str) -> None:
+def test_a_folder_of_audits_that_is_not_there(run: Run) -> None:
     """It says so, and how to get one."""
-    run(None, where, model=None).refuses("there is no folder `audits` in", "`rmaudit init`")
+    for where in ("audits", "audits/test_toy.py"):
+        run(None, where, model=None).refuses("there is no folder `audits` in", "`rmaudit init`")
 
 
 def test_a_misspelt_option_is_named(run: Run) -> None:
@@ -72,9 +72,13 @@ def test_a_misspelt_option_is_named(run: Run) -> None:
     assert "did you mean" not in run(PASSING, "--cov-everything", model=None).said.stderr.str()
 
 
-def test_no_verdict_of_the_bundled_model_by_accident(run: Run, tmp_path: Path) -> None:
-    """A gate without a model and without a models.yaml would be of another model than is meant."""
+def test_a_gate_is_of_a_model_that_was_named_and_of_audits_that_run(
+    run: Run, tmp_path: Path
+) -> None:
+    """Else the verdict would be of the bundled model, and --collect-only would be green."""
     run(PASSING, "--rm-gate", model=None).refuses("--rm-gate: no model was named", str(tmp_path))
+    both = run(PASSING, "--rm-gate", "--collect-only")
+    both.refuses("--rm-gate", "--collect-only", "leave out one")
 
 
 # Which models

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.plugin.conftest import Ran, Run
+from tests.plugin.conftest import Run
 
 RERUNS = """
 import pytest
@@ -62,50 +62,33 @@ def test_beta(rng): return estimate(1.0)
 """
 
 
-def names(ran: Ran) -> list[str]:
-    """The findings in the order of results.json."""
-    return [f"{f['audit']}[{f['model']}-{f['prompt']}]" for f in ran.findings]
-
-
-def properties(ran: Ran) -> list[str | None]:
-    """The names of the properties of the one test of JUnit's XML."""
-    root = ET.parse(ran.folder / "junit.xml").getroot()  # noqa: S314  (a file of this run's)
-    return [each.get("name") for each in root.iter("property")]
-
-
-def test_a_test_that_runs_again_has_its_properties_once(run: Run) -> None:
-    """Those of its last run, and what the test itself has recorded beside them."""
+def test_a_test_that_runs_again_is_what_its_last_run_was(run: Run) -> None:
+    """Its properties stand once, and those that it records itself; a PASS that breaks is none."""
     body = """
 @declare(99.0, prompts=["best"])
 def test_low(rng, turn, record_property):
     record_property("own", "said")
     return estimate(float(turn))
-"""
 
-    ended = run(body, "--junit-xml=junit.xml", conftest=RERUNS)
-
-    assert ended.only["estimate"]["value"] == 3.0
-    found = properties(ended)
-    ours = [name for name in found if name and name.startswith("rmaudit.")]
-    assert ours == [f"rmaudit.{name}" for name in ("value", "low", "high", "n", "unit", "bound")]
-    assert "own" in found
-
-
-def test_what_a_first_run_found_is_not_what_the_last_one_did(run: Run) -> None:
-    """A test that measures at first and then breaks is an ERROR, and no PASS."""
-    body = """
 @declare(0.0, prompts=["best"])
 def test_high(rng, turn):
-    if turn == 3:
+    if turn == 6:
         raise ValueError("broken by now")
     return estimate(1.0)
 """
 
-    ended = run(body, conftest=RERUNS)
+    ended = run(body, "--junit-xml=junit.xml", conftest=RERUNS)
 
     assert ended.ret == pytest.ExitCode.TESTS_FAILED
-    assert ended.only["verdict"] == "ERROR"
-    assert "broken by now" in ended.only["why"]
+    low, high = ended.findings
+    assert low["estimate"]["value"] == 3.0
+    assert high["verdict"] == "ERROR"
+    assert "broken by now" in high["why"]
+    root = ET.parse(ended.folder / "junit.xml").getroot()  # noqa: S314  (a file of this run's)
+    found = [str(each.get("name")) for each in root.iter("property")]
+    ours = [name for name in found if name.startswith("rmaudit.")]
+    assert ours == [f"rmaudit.{name}" for name in ("value", "low", "high", "n", "unit", "bound")]
+    assert "own" in found
 
 
 @pytest.mark.slow
@@ -115,14 +98,14 @@ def test_findings_stand_as_they_are_declared(
 ) -> None:
     """Model by model, whatever shuffles the tests, before us or after us."""
     more = ("--rm-model", str(shutil.copytree(toy, tmp_path / "another")))
-    first = run(MANY, *more)
-    shuffled = run(MANY, *more, conftest=SHUFFLED.format(when=when, seed=1))
+    first = run(MANY, *more).findings
+    shuffled = run(MANY, *more, conftest=SHUFFLED.format(when=when, seed=1)).findings
 
-    assert names(shuffled) == names(first)
     audits = ["zeta", "zeta", "alpha", "middle", "middle", "beta", "beta"]
-    assert [(finding["model"], finding["audit"]) for finding in first.findings] == [
+    assert [(finding["model"], finding["audit"]) for finding in first] == [
         (model, audit) for model in ("toy", "another") for audit in audits
     ]
+    assert [each["nodeid"] for each in shuffled] == [each["nodeid"] for each in first]
 
 
 AUDITS = Path(__file__).parents[2] / "audits"

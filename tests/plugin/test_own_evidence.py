@@ -17,7 +17,7 @@ from rmaudit.report.replay import replay
 from rmaudit.verdicts.evidence import Evidence, OwnEvidence, recorded
 from rmaudit.verdicts.verdict_policy import Policy
 from tests.findings import TODAY
-from tests.plugin.conftest import Ran, Run
+from tests.plugin.conftest import Run
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-an-audit.md"
 TITLE = "Gain from capital letters"
@@ -32,51 +32,27 @@ def file_of_the_page() -> str:
     return str(whole)
 
 
-def drawn(ran: Ran) -> results_document.Results:
-    """The results, after checking that their charts are drawn by whoever reads them."""
-    (path,) = ran.folder.glob("reports/*/results.json")
-    results = results_reader.read(path)
-    found = [finding.estimate.evidence for finding in results.findings if finding.estimate]
+@pytest.mark.slow
+def test_its_chart_is_on_the_page_and_on_a_replayed_one(run: Run) -> None:
+    """The second is made where the file is gone, and its class is unloaded."""
+    ran = run(file_of_the_page(), pages=True)
+    assert TITLE in (ran.report / "index.html").read_text(encoding="utf-8")
 
+    (ran.folder / "test_toy.py").unlink()
+    assert not [name for name in sys.modules if name.endswith("test_toy")]
+    results = results_reader.read(ran.report / "results.json")
+    found = [finding.estimate.evidence for finding in results.findings if finding.estimate]
     assert len(found) == 2
     for evidence in found:
         assert isinstance(evidence, OwnEvidence)
         assert evidence.own_kind == "capitals"
         assert [word["word"] for word in evidence.values["words"]][:2] == ["love", "peace"]
     (picture,) = charts.of_findings(results.findings)
-    assert picture.title == TITLE
-    assert len(picture.rows) == 12
-    assert re.findall("<title>(.*?)</title>", picture.svg) == [
-        f"{TITLE}, greatest",
-        f"{TITLE}, worst",
-    ]
-    return results
-
-
-@pytest.mark.parametrize(
-    "args", [[], pytest.param(["-n1"], marks=pytest.mark.slow)], ids=["", "xdist"]
-)
-def test_its_chart_is_in_the_results(run: Run, args: list[str]) -> None:
-    """With and without xdist; results that are written again have it too."""
-    ran = run(file_of_the_page(), *args)
-
-    results = drawn(ran)
+    assert (picture.title, len(picture.rows)) == (TITLE, 12)
+    titles = re.findall("<title>(.*?)</title>", picture.svg)
+    assert titles == [f"{TITLE}, greatest", f"{TITLE}, worst"]
     assert json_codec.decode(results_document.Results, json_codec.encode(results)) == results
-
-
-@pytest.mark.slow
-def test_its_chart_is_on_the_page_and_on_a_replayed_one(run: Run) -> None:
-    """The second is made where the file is gone, and its class is unloaded."""
-    ran = run(file_of_the_page(), pages=True)
-    (page,) = ran.folder.glob("reports/*/index.html")
-    assert TITLE in page.read_text(encoding="utf-8")
-
-    (ran.folder / "test_toy.py").unlink()
-    assert not [name for name in sys.modules if name.endswith("test_toy")]
-    results = drawn(ran)
-
-    replayed = replay(results, Policy(), TODAY)
-    assert TITLE in writers.own()["index.html"](replayed)
+    assert TITLE in writers.own()["index.html"](replay(results, Policy(), TODAY))
 
 
 @pytest.mark.parametrize(

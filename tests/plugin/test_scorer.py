@@ -9,19 +9,9 @@ import pytest
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.checkpoint_model import Checkpoint
-from tests.plugin.conftest import Run
+from tests.plugin.conftest import SCORER, Run
 from tests.servers import Running, Served
 
-CONFTEST = """
-import pathlib, rmaudit
-CALLS = pathlib.Path(__file__).with_name("calls.txt")
-
-@rmaudit.scorer("house-rm", vocabulary={vocabulary!r}, version="1", batch=2)
-def house_rm(prompt, responses):
-    with CALLS.open("a") as file:
-        file.write(f"{{len(responses)}}\\n")
-    return [{score} for response in responses]
-"""
 SWEPT = """
 @declare(-99.0, prompts=["best"])
 def test_longest(sweep, rewards):
@@ -39,7 +29,7 @@ def test_search(searches): return estimate(1.0)
 def test_a_function_is_audited(run: Run, tmp_path: Path) -> None:
     """The text protocol is named, what needs ids is N/A, and a second run asks nothing."""
     texts = ["a", "bbbb", "cc"]
-    conftest = CONFTEST.format(vocabulary=texts, score="len(response)")
+    conftest = SCORER.format(vocabulary=texts, score="len(response)")
 
     first = run(SWEPT, model="house-rm", cache=tmp_path / "cache", conftest=conftest)
     asked = (tmp_path / "calls.txt").read_text(encoding="utf-8")
@@ -74,12 +64,10 @@ def test_turned(sweep):
 @pytest.mark.slow
 def test_a_prompt_of_ones_own_is_asked_and_named(run: Run, tmp_path: Path) -> None:
     """In findings and in the summary of its sweep, of a second process, too; frame 0 is refused."""
-    conftest = CONFTEST.format(vocabulary=["a", "b"], score="len(prompt)")
+    conftest = SCORER.format(vocabulary=["a", "b"], score="len(prompt)")
 
-    first = run(OWN, model="house-rm", cache=tmp_path / "cache", conftest=conftest)
-    again = run(model="house-rm", cache=tmp_path / "cache")
-
-    for ran in (first, again):
+    for body in (OWN, None):
+        ran = run(body, model="house-rm", cache=tmp_path / "cache", conftest=conftest)
         by_name = {(f["audit"], f["prompt"]): f for f in ran.findings}
         assert by_name["kind", "kindest"]["estimate"]["value"] == 45.0
         assert "frame=0" in by_name["turned", "shortest"]["why"]

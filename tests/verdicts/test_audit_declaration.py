@@ -15,6 +15,7 @@ from rmaudit.verdicts.estimates_and_bounds import Severity, above
 
 Function = Callable[[], object]
 BOUND = above(0, unit="skewness")
+FIGURE = {"bound": None, "claim": "", "base_rate": "", "question": "How does it look?"}
 
 
 def declare(**change: Any) -> Callable[[Function], Function]:
@@ -61,6 +62,11 @@ def test_a_declaration_holds_what_was_said() -> None:
         ({"costly": True}, "left out of most runs, so it does not gate: give severity='info'"),
         ({"prompts": []}, r"a list of at least one prompt, got prompts=\[\]; or take"),
         ({"prompts": "best"}, "a list of at least one prompt, got prompts='best'"),
+        ({"claim": ""}, "with a bound needs a claim"),
+        (FIGURE | {"claim": "It is."}, "has no claim: give a bound, or leave that out"),
+        (FIGURE | {"stops": ["random"]}, "has no stops"),
+        (FIGURE | {"severity": "info"}, "has no severity"),
+        (FIGURE | {"question": ""}, "a figure needs a question"),
     ],
 )
 def test_a_slip_is_refused_where_it_is_made(change: dict[str, Any], said: str) -> None:
