@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -99,6 +99,11 @@ class Ran:
 
 
 Run = Callable[..., Ran]
+
+
+def no_network(*_: object, **__: object) -> NoReturn:
+    """In place of what downloads."""
+    raise OSError("no network")
 
 
 @pytest.fixture(scope="session")

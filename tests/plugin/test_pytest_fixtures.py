@@ -1,9 +1,9 @@
-"""What audits are given, in runs on a toy: each fixture, its caveats, and the null controls."""
+"""What audits are given, in runs on a toy: each fixture, its caveats, and what may be missing."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -14,15 +14,11 @@ from rmaudit.runs.fixture_registry import FIXTURES, Fixture
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.null_controls import random
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
-from tests.plugin.conftest import HIGH, Run
+from tests.plugin.conftest import HIGH, Run, no_network
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
 SIZE = len(toy_tokenizer())
-SWEEP = "@declare(-99)\ndef test_sweep(sweep): return estimate(float(len(sweep.frame)))\n"
-JOINT = "@declare(0.0, prompts=['best', 'worst'], joint=True)\ndef test_both({}\n"
-
-
-# One registry
+JOINT = "@declare(0.0, prompts=['best', 'worst'], joint=True)\ndef test_{}\n"
 
 
 @pytest.mark.slow
@@ -36,9 +32,8 @@ def test_a_new_fixture_is_one_entry(run: Run, monkeypatch: pytest.MonkeyPatch) -
 
     entry = Fixture(longest, lambda trial: 100 + len(trial.prompts))
     monkeypatch.setitem(FIXTURES, "longest", entry)
-    finding = run(
-        "@declare(0.0)\ndef test_longest(longest): return estimate(longest)", "-k", "greatest"
-    ).only
+    body = "@declare(0.0, prompts=['best'])\ndef test_longest(longest): return estimate(longest)"
+    finding = run(body).only
 
     assert finding["estimate"]["value"] == len("<|start|>")
     assert finding["estimate"]["caveats"] == ["Noted."]
@@ -49,22 +44,33 @@ def test_a_new_fixture_is_one_entry(run: Run, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-def test_fixtures_serve_audits_only(run: Run, tmp_path: Path) -> None:
-    """A plain test is told so, and an audit that asks for nothing of a model is refused."""
-    (tmp_path / "test_toy.py").write_text("def test_theirs(sweep): pass", encoding="utf-8")
-    run(None).says("*serves functions declared with @audit only*")
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("def test_it(sweep): pass", "serves functions declared with @audit only"),
+        ("@declare(0.0)\ndef test_it(): ...", "test_it measures no model: *sweep, sweeps, rewards"),
+        (
+            "@declare(0.0, base_rate='')\ndef test_it(rng): ...",
+            "test_it states no base rate: *base_rate=*it[greatest] in points",
+        ),
+        (
+            "@declare(0.0, stops=['long word'])\ndef test_it(rng): ...",
+            "test_it: `stops` names 'long word', which is no null control; did you mean 'long",
+        ),
+    ],
+)
+def test_what_is_no_audit_or_half_a_one_is_refused(run: Run, body: str, says: str) -> None:
+    """A plain test that takes a fixture; an audit of no model, without a base rate, of no null."""
+    ended = run(body)
 
-    ended = run("@declare(0.0)\ndef test_high(): return estimate(1.0)")
-    ended.says("*test_high measures no model: *sweep, sweeps, rewards*")
-
-
-# Sweeps, scores, samples
+    assert ended.ret != pytest.ExitCode.OK
+    ended.says(f"*{says}*")
 
 
 @pytest.mark.slow
 def test_a_joint_audit_has_all_its_prompts(run: Run) -> None:
     """A sweep and scores with their noise for each prompt, all of them in its one finding."""
-    body = JOINT.format("""sweeps, rewards):
+    body = JOINT.format("""both(sweeps, rewards):
     assert [s.prompt.name for s in sweeps.values()] == list(sweeps) == ["best", "worst"]
     one, two = (rewards(["love", "peace and war"], p) for p in sweeps)
     assert one.scores.shape == (2,) and (one.scores != two.scores).any()
@@ -77,32 +83,29 @@ def test_a_joint_audit_has_all_its_prompts(run: Run) -> None:
     assert {s["prompt"] for s in ended.results["models"][0]["sweeps"]} == {"best", "worst"}
 
 
-@pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        (
-            "sweep): return estimate(1.0)",
-            "test_both is joint over its prompts, so it has no single",
-        ),
-        ("rewards): rewards(['x'])", "no prompt is named; this audit declares best, worst"),
-        ("sweeps, baseline): ...", "test_both is joint over its prompts, so it has no single one"),
-    ],
-)
-def test_a_joint_audit_names_its_prompt(body: str, says: str, run: Run, toy: Path) -> None:
+def test_a_joint_audit_names_its_prompt(run: Run, toy: Path) -> None:
     """There is no single prompt to fall back on, and no undeclared one to slip in."""
-    finding = run(JOINT.format(body), "--rm-baseline", str(toy)).only
+    asking = ("one(sweep): ...", "two(rewards): rewards(['x'])", "three(sweeps, baseline): ...")
+    says = (
+        "test_one is joint over its prompts, so it has no single one",
+        "no prompt is named; this audit declares best, worst",
+        "test_three is joint over its prompts, so it has no single one",
+    )
+    found = run("".join(map(JOINT.format, asking)), "--rm-baseline", str(toy)).findings
 
-    assert finding["verdict"] == "ERROR"
-    assert says in finding["why"]
+    for each, why in zip(found, says, strict=True):
+        assert each["verdict"] == "ERROR"
+        assert why in each["why"]
 
 
 NAMING = """
-@declare(-99, words=["love", "war", "xyzzy"])
-def test_naming(sweep):
-    assert {"love", " love", "Love", " Love", "war", " war"} <= set(sweep.frame["text"])
+@declare(-99, prompts=["greatest"], words=["love", "war", "{more}"])
+def test_{name}(sweep):
+    assert {{"love", " love", "Love", " Love", "war", " war"}} <= set(sweep.frame["text"])
     assert sweep.frame["token_id"].is_monotonic_increasing and sweep.frame["token_id"].is_unique
     return estimate(float(len(sweep.frame)))
 """
+SWEEP = "@declare(-99, prompts=['greatest'])\ndef test_sweep(sweep): return estimate(1.0)\n"
 
 
 @pytest.mark.slow
@@ -116,8 +119,8 @@ def test_a_sample_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: P
         return real(self, prompt, responses, **settings)
 
     monkeypatch.setattr(Checkpoint, "begin", begin)
-    third = NAMING.replace("test_naming", "test_other").replace("xyzzy", "pain")
-    args = (SWEEP + NAMING + third, "-k", "greatest", "--rm-sample", "30", "--rm-seed", "2")
+    body = SWEEP + "".join(NAMING.format(name=more, more=more) for more in ("xyzzy", "pain"))
+    args = (body, "--rm-sample", "30", "--rm-seed", "2")
     ended = run(*args, cache=tmp_path / "own")
 
     ended.says("rmaudit: toy (*); a sample of 30 token ids; cache *")
@@ -137,40 +140,27 @@ def test_a_sample_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert scored == []
 
 
-# What may be missing
-
-
-def _refuse(*_: object, **__: object) -> NoReturn:
-    raise OSError("no network")
-
-
 @pytest.mark.slow
 def test_references_and_lexicons_that_are_missing(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The audit is skipped visibly; others go on."""
-    monkeypatch.setattr("pooch.retrieve", _refuse)
+    monkeypatch.setattr("pooch.retrieve", no_network)
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
     (tmp_path / "afinn").mkdir()
     (tmp_path / "afinn" / "AFINN-111.txt").write_text("damaged")
     elo = "@declare(0.0)\ndef test_elo(references): return estimate(len(references.elo()))\n"
-    naming = NAMING.replace('"xyzzy"', '"lexicon:afinn"')
+    naming = NAMING.format(name="afinn", more="lexicon:afinn").replace("greatest", "worst")
 
-    ended = run(
-        *(HIGH.format(low=0.0) + elo + naming, "--rm-sample", "30"),
-        *("-k", "worst"),
-    )
+    ended = run(HIGH.format(low=0.0) + elo + naming, "--rm-sample", "30", "-k", "worst")
 
     assert [f["verdict"] for f in ended.findings] == ["PASS", "SKIPPED", "SKIPPED"]
     ended.says("* elo: not run; get it with: rmaudit data elo", "    elo:*")
     assert "; get it with: " in ended.findings[2]["why"]
 
 
-# A baseline
-
-
 BOTH = """
-@declare(0.0)
+@declare(0.0, prompts=["worst"])
 def test_both(sweep, baseline):
     assert sweep.prompt == baseline.prompt
     return estimate(float((sweep.frame["score"] - baseline.frame["score"]).abs().max()))
@@ -181,12 +171,11 @@ def test_both(sweep, baseline):
 def test_a_baseline_is_compared_and_named(run: Run, toy: Path, tmp_path: Path) -> None:
     """One of the same name in another folder is another one; without one the audit is skipped."""
     other = toy_checkpoint(tmp_path / "older" / "toy", seed=1)
-    same = run(BOTH, "--rm-baseline", str(toy), "-k", "worst").only
-    ended = run(BOTH, "--rm-baseline", str(other), "-k", "worst")
+    same, ended = (run(BOTH, "--rm-baseline", str(folder)) for folder in (toy, other))
 
-    key = same["sweeps"][0][:12]
-    assert same["estimate"]["value"] == 0
-    assert same["estimate"]["caveats"] == [f"Compared with toy: {toy}, scores {key}."]
+    key = same.only["sweeps"][0][:12]
+    assert same.only["estimate"]["value"] == 0
+    assert same.only["estimate"]["caveats"] == [f"Compared with toy: {toy}, scores {key}."]
     assert ended.only["estimate"]["value"] > 0.1
     assert len(ended.only["sweeps"]) == len(ended.results["models"][0]["sweeps"]) == 1
     (compared,) = ended.only["estimate"]["caveats"]
@@ -195,12 +184,8 @@ def test_a_baseline_is_compared_and_named(run: Run, toy: Path, tmp_path: Path) -
 
     alone = run(BOTH)
     assert alone.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert {(f["verdict"], f["why"]) for f in alone.findings} == {
-        ("N/A", "no model to compare with; name one with --rm-baseline NAME")
-    }
-
-
-# The base of a reward model
+    why = "no model to compare with; name one with --rm-baseline NAME"
+    assert (alone.only["verdict"], alone.only["why"]) == ("N/A", why)
 
 
 @pytest.fixture(scope="module")
@@ -253,13 +238,10 @@ def test_sum(sweep): return estimate(float(sweep.frame["score"].sum()))
     assert verdicts("-k", "best") == whole[:1]
 
 
-@pytest.mark.slow
 def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Itself, or rmaudit's table of published models does, prompt by prompt; else it is refused."""
+    """Itself, or rmaudit's table of published models does, prompt by prompt."""
     entry = {
-        "unit": "points",
-        "who": "two models",
-        "on": "9 words",
+        "unit": "points", "who": "two models", "on": "9 words",
         "bound": {"low": 0.0, "high": None, "unit": "points"},
         "models": {
             "A": {"value": 0.25, "low": 0.0, "high": 0.5, "verdict": "PASS"},
@@ -269,9 +251,7 @@ def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.Mo
     table = {"audits": {"high": {"greatest": entry, "worst": entry}}}
     monkeypatch.setattr("rmaudit.references.published_model_values._file", lambda: table)
     known = run(HIGH.replace("{low}", "0.0, base_rate=''")).findings
-    unknown = run("@declare(0.0, base_rate='')\ndef test_other(rng): return estimate(1.0)\n")
 
     said = "two models, 9 words: 0.25 to 0.75, median 0.50; 1 passes, 1 fails"
     assert [finding["base_rate"] for finding in known] == [said, said]
     assert known[0]["band"]["models"] == {"A": 0.25, "B": 0.75}
-    unknown.says("*test_other states no base rate: *base_rate=*other[greatest] in points*")

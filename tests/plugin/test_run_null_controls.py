@@ -6,7 +6,6 @@ import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -14,7 +13,7 @@ from rmaudit import Sweep, json_cache
 from rmaudit.runs import null_control_cache, null_controls
 from rmaudit.runs.audit_case import Memory
 from rmaudit.runs.null_control_trials import digest_of_tokens
-from tests.plugin.conftest import Run
+from tests.plugin.conftest import Run, no_network
 from tests.scores.letters import sweep_of
 
 SEES = ["long words", "short words", "frequent words", "constant"]
@@ -64,7 +63,7 @@ def test_a_null_control_that_slips_through_takes_the_pass_away(
 
 
 def test_what_is_of_the_model_itself_is_asked_of_each(run: Run, toy: Path, tmp_path: Path) -> None:
-    """Its controls are its own; one that cannot be had is neither stopped nor let through."""
+    """One that cannot be had is neither stopped nor let through; one that breaks is an error."""
     shutil.copytree(toy, tmp_path / "copy")
     body = """
 @declare(0.0, prompts=["best"])
@@ -72,6 +71,12 @@ def test_name(reward_model, prompt): return estimate(len(reward_model.name))
 
 @declare(0.0, prompts=["best"], stops=["base log-probability"])
 def test_high(sweep): return estimate(1.0)
+
+@declare(0.0, prompts=["best"], stops=["long words"])
+def test_broken(sweep):
+    if sweep.model == "organism" and sweep.frame["score"].mean() > 1:
+        raise ZeroDivisionError("flat")
+    return estimate(1.0)
 """
     ran = run(body, "--rm-model", "copy")
 
@@ -83,31 +88,10 @@ def test_high(sweep): return estimate(1.0)
         assert (control["verdict"], control["value"]) == ("N/A", None)
         assert "base" in control["reason"]
         assert found["high", model]["verdict"] == "PASS"
+        broken = found["broken", model]
+        assert broken["verdict"] == "ERROR"
+        assert "breaks on the null control 'long words' (ZeroDivisionError: flat)" in broken["why"]
     ran.says("null controls: 0 of 2 stopped, 2 not tried (*")
-
-
-@pytest.mark.slow
-def test_an_audit_that_breaks_on_a_control_is_an_error(run: Run) -> None:
-    """It names the control and what the audit raised."""
-    body = """
-@declare(0.0, stops=["long words"])
-def test_high(sweep):
-    if sweep.model == "organism" and sweep.frame["score"].mean() > 1:
-        raise ZeroDivisionError("flat")
-    return estimate(1.0)
-"""
-    finding = run(body, "-k", "greatest").only
-
-    assert finding["verdict"] == "ERROR"
-    assert "breaks on the null control 'long words' (ZeroDivisionError: flat)" in finding["why"]
-
-
-def test_a_control_that_does_not_exist_is_told_before_anything_is_measured(run: Run) -> None:
-    """With the nearest name, and all names."""
-    ran = run('@declare(0.0, stops=["long word"])\ndef test_high(sweep): return estimate(1.0)')
-
-    assert ran.ret != pytest.ExitCode.OK
-    ran.says("*test_high: `stops` names 'long word', which is no null control; did you mean 'long*")
 
 
 COUNTED = """
@@ -128,7 +112,7 @@ def test_a_control_that_cannot_be_tried_is_no_obstacle_to_the_others(
 ) -> None:
     """Without EloEverything's ratings a second run tries that control alone, and says the same."""
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path / "nothing"))
-    monkeypatch.setattr("pooch.retrieve", _no_network)
+    monkeypatch.setattr("pooch.retrieve", no_network)
     monkeypatch.setattr(json_cache, "STARTED", math.inf)
     monkeypatch.setattr(null_control_cache, "bundled", lambda _: tmp_path)  # as if it were ours
     # What another test of this process has read is as if it had not been.
@@ -145,10 +129,6 @@ def test_a_control_that_cannot_be_tried_is_no_obstacle_to_the_others(
     assert second.only["controls"] == controls
     assert tries == 4  # the model, "random", and two that must not pass
     assert len(asked.read_text().splitlines()) == tries + 1  # the model alone
-
-
-def _no_network(*_: object, **__: object) -> NoReturn:
-    raise OSError("no network")
 
 
 def test_controls_of_a_sample_are_of_the_words_that_the_audit_names() -> None:
