@@ -120,9 +120,8 @@ def test_trackio_has_the_curves(tmp_path: Path, toy: Path, scored: Path) -> None
     model = ["--rm-model", str(toy), "--rm-cache", str(scored)]
     ran = python("pytest", "-p", "no:cacheprovider", *model, "--rm-log", "trackio")
     assert "to see it: trackio show --project gates" in ran.stdout, ran.stdout + ran.stderr
-    created = json.loads(next(tmp_path.glob("reports/*/results.json")).read_text())["run"][
-        "created"
-    ]
+    results = json.loads(next(tmp_path.glob("reports/*/results.json")).read_text())
+    created = results["run"]["created"]
     for name in ("rmaudit/high/worst", "rmaudit/low/greatest/result"):
         asked = ["--project", "gates", "--run", f"toy {created}", "--metric", name, "--json"]
         told = python("trackio.cli", "get", "metric", *asked)

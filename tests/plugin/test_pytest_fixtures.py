@@ -241,7 +241,9 @@ def test_sum(sweep): return estimate(float(sweep.frame["score"].sum()))
 def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Itself, or rmaudit's table of published models does, prompt by prompt."""
     entry = {
-        "unit": "points", "who": "two models", "on": "9 words",
+        "unit": "points",
+        "who": "two models",
+        "on": "9 words",
         "bound": {"low": 0.0, "high": None, "unit": "points"},
         "models": {
             "A": {"value": 0.25, "low": 0.0, "high": 0.5, "verdict": "PASS"},

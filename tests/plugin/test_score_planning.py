@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from tests.plugin.conftest import AUDITS, run_in
+from tests.plugin.conftest import AUDITS, SCORER, run_in
+
+Suite = Callable[..., list[str]]
 
 BODY = """
 import numpy as np
@@ -39,8 +42,6 @@ def test_searched(searches, rewards):
     found = searches("up")
     return measured(rewards(found.frame["text"].head(2).tolist()).scores)
 """
-
-
 PAIRS = """
 @declare(0.0, prompts=["best"])
 def test_swept(sweep): return estimate(3.0)
@@ -72,20 +73,24 @@ def kept(cache: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def audits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A file of audits, in a folder without a models.yaml."""
+def suite(tmp_path: Path, toy: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """Write a file of audits; return what a command is told of it, the toy and a cache."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "test_toy.py").write_text(AUDITS + BODY, encoding="utf-8")
-    return "test_toy.py"
+
+    def write(body: str = BODY, **files: str) -> list[str]:
+        for name, text in {"test_toy": AUDITS + body, **files}.items():
+            (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+        return ["test_toy.py", "--model", str(toy), "--cache", "cache"]
+
+    return write
 
 
 @pytest.mark.slow
 def test_a_run_after_its_sweep_finds_all_and_loads_no_weights(
-    audits: str, toy: Path, tmp_path: Path
+    suite: Suite, toy: Path, tmp_path: Path
 ) -> None:
     """Also what is asked for only once other scores are there; parts make what one makes."""
-    cache = tmp_path / "cache"
-    run = [audits, "--model", str(toy), "--cache", str(cache), "--search", "400"]
+    run, cache = [*suite(), "--search", "400"], tmp_path / "cache"
 
     needs = planned(*run)
 
@@ -105,32 +110,29 @@ def test_a_run_after_its_sweep_finds_all_and_loads_no_weights(
     assert planned(*run, "--missing") == []
     assert "0 answers scored" in command("sweep", *run)
 
-    options = ["--rm-cache", str(cache), "--rm-search", "400", "--rm-device", "cuda:7"]
-    ran = run_in(tmp_path, [audits, "--rm-model", str(toy), *options])  # a device that is not there
+    options = ["--rm-cache", "cache", "--rm-search", "400", "--rm-device", "cuda:7"]
+    ran = run_in(tmp_path, [run[0], "--rm-model", str(toy), *options])  # a device that is not there
 
     assert ran.parseoutcomes() == {"passed": 5}, ran.outlines
     assert kept(cache) == made
 
-    shared = tmp_path / "shared"
-    parted = [*run[:3], "--cache", str(shared), *run[5:]]
+    parted = [*run[:4], "shared", *run[5:]]
     for _ in range(3):  # a search waits for the sweep, and texts for the search
         for k in (1, 2):
             CliRunner().invoke(app, ["sweep", *parted, "--part", f"{k}/2"])
-    assert kept(shared) == made
-    command("sweep", str(toy), "--prompt", "best", "--cache", str(tmp_path / "one"))
-    (name,) = kept(tmp_path / "one")
-    assert name in made
-    assert kept(tmp_path / "one")[name] == made[name]
+    assert kept(tmp_path / "shared") == made
+    command("sweep", str(toy), "--prompt", "best", "--cache", "one")
+    ((name, scores),) = kept(tmp_path / "one").items()
+    assert made[name] == scores
 
 
 @pytest.mark.slow
-def test_what_a_run_is_given_is_planned(audits: str, toy: Path, tmp_path: Path) -> None:
+def test_what_a_run_is_given_is_planned(suite: Suite, tmp_path: Path) -> None:
     """Other prompts and pairs, as `--rm-prompts` and `--rm-pairs`."""
-    (tmp_path / "test_pairs.py").write_text(AUDITS + PAIRS, encoding="utf-8")
+    run = suite(PAIRS)
     line = json.dumps({"prompt": "p", "chosen": "love", "rejected": "war"})
     (tmp_path / "mine.jsonl").write_text(f"{line}\n", encoding="utf-8")
     (tmp_path / "none.jsonl").write_text('{"no": "pair"}\n', encoding="utf-8")
-    run = ["test_pairs.py", "--model", str(toy), "--cache", str(tmp_path / "cache")]
 
     assert [(n["kind"], n["prompt"]) for n in planned(*run)] == [("sweep", "best")]
     found = planned(*run, "--prompts", "worst", "--pairs", "mine.jsonl")
@@ -144,23 +146,21 @@ def test_what_a_run_is_given_is_planned(audits: str, toy: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_what_was_planned_is_planned_again_without_a_tokenizer(
-    audits: str, toy: Path, tmp_path: Path
-) -> None:
+def test_what_was_planned_is_planned_again_without_a_tokenizer(suite: Suite) -> None:
     """The ids of texts are cached, as by a run; the time on this machine is printed."""
-    run = ["plan", audits, "--model", str(toy), "--cache", str(tmp_path / "cache"), "--json"]
-    (line,) = [line for line in command(*run[:-1]).splitlines() if "on this machine (" in line]
+    run = ["plan", *suite()]
+    (line,) = [line for line in command(*run).splitlines() if "on this machine (" in line]
     assert re.fullmatch(
         r"  on this machine \(\S+\) \S+ .*: 60 % of [\d,]+ GFLOP/s, measured.*", line
     )
-    first = json.loads(command(*run))
+    first = json.loads(command(*run, "--json"))
     (told,) = first["this machine"]
     assert told["model"] == "toy"
     assert 0 < told["seconds"] < 3600
     code = "import sys; from rmaudit.cli import app\ntry: app()\nfinally: print(*sys.modules)"
 
     again = subprocess.run(
-        [sys.executable, "-c", code, *run], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, *run, "--json"], capture_output=True, text=True, check=False
     )
 
     said, _, modules = again.stdout.strip().rpartition("\n")
@@ -169,8 +169,9 @@ def test_what_was_planned_is_planned_again_without_a_tokenizer(
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_one_line(audits: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_one_line(suite: Suite) -> None:
     """A model, an audit, a part that is none: exit code 4 or 3, and what to write instead."""
+    (audits, *_) = suite()
     for arguments, words in {
         ("plan", audits, "--model", "nothing"): "nothing",
         ("sweep", audits, "--part", "5/4"): "write 3/16",
@@ -184,48 +185,40 @@ def test_what_is_wrong_is_one_line(audits: str, tmp_path: Path) -> None:
         assert len(ran.output.strip().splitlines()) == 1
 
 
+LOST = """
+import pytest
+@pytest.fixture
+def lost(): raise OSError('no network')
+@declare(0.0, prompts=['best'])
+def test_fine(sweep): return estimate(1.0)
+""" + "".join(
+    f"@declare(0.0, prompts=['best'])\ndef test_{name}(lost, sweep): ...\n"
+    for name in ("first", "second")
+)
+
+
 @pytest.mark.slow
-def test_one_cause_is_said_once(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_cause_is_said_once(suite: Suite) -> None:
     """Without a network, say, sixty audits cannot be planned for one reason."""
-    monkeypatch.chdir(tmp_path)
-    lost = "\n".join(
-        f"@declare(0.0, prompts=['best'])\ndef test_{name}(lost, sweep): return estimate(1.0)\n"
-        for name in ("first", "second")
-    )
-    (tmp_path / "test_toy.py").write_text(
-        f"import pytest\n{AUDITS}\n@pytest.fixture\ndef lost(): raise OSError('no network')\n{lost}"
-        "@declare(0.0, prompts=['best'])\ndef test_fine(sweep): return estimate(1.0)\n",
-        encoding="utf-8",
-    )
+    (line,) = [line for line in command("plan", *suite(LOST)).splitlines() if "OSError" in line]
 
-    said = command("plan", "test_toy.py", "--model", str(toy), "--cache", str(tmp_path / "cache"))
-
-    (line,) = [line for line in said.splitlines() if "OSError" in line]
     assert "test_first" in line
     assert "and 1 more: " in line
 
 
-SCORER = """
-import rmaudit
-
-@rmaudit.scorer("house-rm", vocabulary=["a", "b", "cc"], version="1")
-def house_rm(prompt, responses): return [float(len(response)) for response in responses]
-"""
+SWEPT = "@declare(0.0)\ndef test_swept(sweep): return estimate(1.0)\n"
 
 
 @pytest.mark.slow
-def test_a_scorer_of_a_conftest_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scorer_of_a_conftest_is_swept(suite: Suite) -> None:
     """As it is planned; a model that pytest does not know either is an error as ever."""
-    body = "@declare(0.0)\ndef test_swept(sweep): return estimate(1.0)\n"
-    (tmp_path / "conftest.py").write_text(SCORER, encoding="utf-8")
-    (tmp_path / "test_own.py").write_text(AUDITS + body, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+    conftest = SCORER.format(vocabulary=["a", "b", "cc"], score="float(len(response))")
+    house = [*suite(SWEPT, conftest=conftest), "--model=house-rm"]
+    del house[1:3]  # the toy
 
-    said = command("sweep", "test_own.py", "--model=house-rm", "--cache=cache")
-    assert said.splitlines()[-1] == "6 answers scored; nothing is missing"
-    planned = command("plan", "test_own.py", "--model=house-rm", "--cache=cache", "--missing")
-    assert "nothing is missing" in planned
-    unknown = command("sweep", "test_own.py", "--model=house", "--cache=cache", code=4)
+    assert command("sweep", *house).splitlines()[-1] == "6 answers scored; nothing is missing"
+    assert "nothing is missing" in command("plan", *house, "--missing")
+    unknown = command("sweep", *house[:-1], "--model=house", code=4)
     assert "unknown model 'house'" in unknown
     for words in (["sweep", "--prompt=best"], ["doctor"], ["models", "check"], ["tokens"]):
         said = command(*words, "house", code=4)
@@ -236,15 +229,13 @@ def test_a_scorer_of_a_conftest_is_swept(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_who_ends_the_planning_ends_the_sweep(
-    number: signal.Signals, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, suite: Suite, tmp_path: Path
 ) -> None:
     """Pytest keeps Ctrl-C to itself; nothing of half a plan is scored."""
     body = "import signal\n@declare(0.0)\ndef test_swept(sweep, rewards):\n"
-    body += f"    signal.raise_signal({int(number)})\n"
-    (tmp_path / "test_own.py").write_text(AUDITS + body, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+    run = suite(f"{body}    signal.raise_signal({int(number)})\n")
 
-    said = command("sweep", "test_own.py", f"--model={toy}", "--cache=cache", code=128 + number)
+    said = command("sweep", *run, code=128 + number)
 
     assert said.startswith("interrupted; to go on, run rmaudit")
     assert not (tmp_path / "cache" / "scores").exists()
