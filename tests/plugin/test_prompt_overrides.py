@@ -12,7 +12,6 @@ from rmaudit.config.user_prompts_and_lists_yaml import with_run_prompts
 from rmaudit.errors import SpecError
 from rmaudit.plugin.run_from_python import value_of_rm_prompts
 from rmaudit.prompts import Prompt, declared
-from rmaudit.runs.audit_importer import audits_in
 from tests.audits.planted import AUDITS
 from tests.plugin.conftest import Run
 from tests.sources.test_implicit_reward import ALONE, FILE, pair
@@ -228,10 +227,3 @@ def test_an_implicit_reward_is_measured_within_prompts_only(run: Run, tmp_path: 
     assert across["why"].startswith("ours: its reward is implicit, so it is known up to a number")
     assert across["why"].endswith("this audit compares rewards of different prompts")
     assert all(found["estimate"] for found in alone)
-
-
-def test_which_of_rmaudits_own_audits_compare_prompts() -> None:
-    """Those that subtract the reward of one prompt's answer from that of another's."""
-    found = {name for name, (_, own) in audits_in(AUDITS).items() if own.across_prompts}
-
-    assert found == {"conduct_same", "conduct_style", "invariance_who_asks"}

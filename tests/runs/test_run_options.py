@@ -6,7 +6,7 @@ import contextlib
 import io
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,16 +178,6 @@ def test_a_repetition_needs_no_report_and_no_cluster() -> None:
     assert course.deciding("scores", "findings") == RunOptions()
     again = decided.deciding("scores", "findings")
     assert again == RunOptions(seed=3, recorded=True)
-
-
-def test_a_user_sees_each_option_with_its_default() -> None:
-    """In the help; a default that cannot be shown is said in words."""
-    for field in fields(RunOptions):
-        option = OPTIONS[field.name]
-        shown = "" if option.default is False else f"(default: {option.unset or option.default})"
-        assert option.explained.endswith(shown)
-        assert option.unset or option.default is not None
-        assert not option.metavar or option.allowed
 
 
 def test_the_table_and_the_signature_are_written_from_the_options() -> None:

@@ -183,8 +183,10 @@ def test_a_null_control_is_held_against_the_bound_in_force() -> None:
 
 @pytest.mark.parametrize("verdict", [Verdict.ERROR, Verdict.SKIPPED])
 def test_an_unmeasured_audit_has_a_reason_and_no_number(verdict: Verdict) -> None:
-    """Nothing can be read from it, and it stays what it is under any policy."""
+    """Nothing can be read from it, and it stays what it is under any policy; what breaks blocks."""
     gap = lost(verdict)
+
+    assert {lost(verdict, each).blocks for each in Severity} == {verdict is Verdict.ERROR}
 
     assert (gap.verdict, gap.reason, gap.estimate) == (verdict, "no data", None)
     assert gap.judgement.p is gap.judgement.detectable is None
@@ -392,24 +394,6 @@ def test_a_waiver_of_what_needs_none_says_so(
         judged = found(low, high, accepts(-9, expires), severity=severity).judgement
         assert judged.waiver.says == f"{passes}: remove skew from `waivers` (me)"
         assert not judged.blocks
-
-
-@pytest.mark.parametrize(
-    ("made", "expected"),
-    [
-        (found(0.1, 0.2), False),
-        (found(-0.2, -0.1), True),
-        (found(-0.1, 0.1), True),
-        (found(-0.2, -0.1, severity=INFO), False),
-        (lost(Verdict.ERROR), True),
-        (lost(Verdict.ERROR, INFO), True),
-        (lost(Verdict.SKIPPED), False),
-        (lost(Verdict.SKIPPED, INFO), False),
-    ],
-)
-def test_what_blocks(made: Finding, expected: bool) -> None:
-    """A gate that is open, not one that was not measured; whatever breaks."""
-    assert alone(made, Policy(), TODAY).blocks is expected
 
 
 def test_a_known_failure_that_passes_blocks() -> None:

@@ -5,29 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, refuse_unknown, rule_for
+from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, refuse_unknown
 
 AUDITS = {"skew": ["greatest", "best"], "funnel": ["best+worst"]}
-
-
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ({}, None),
-        ({"other": 1}, None),
-        ({"skew": 1}, ("skew", 1)),
-        ({"skew[best]": 2}, ("skew[best]", 2)),
-        ({"skew[worst]": 3}, None),
-        ({"skew": 1, "skew[best]": 2}, ("skew[best]", 2)),
-        ({"skew[best]": 2, "skew": 1}, ("skew[best]", 2)),
-        ({"ske": 4, "skew[": 4, "skew[bes": 4}, None),
-    ],
-)
-def test_an_entry_is_found_by_audit_or_audit_and_prompt(
-    said: dict[str, int], expected: tuple[str, int] | None
-) -> None:
-    """That of the audit under this prompt goes before that of the audit."""
-    assert rule_for(said, "skew", "best") == expected
 
 
 @pytest.mark.parametrize("audit", ["skew", "skew[best]", "funnel[best+worst]", "gap", "gap[best]"])
