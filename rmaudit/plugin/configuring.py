@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
 import pytest
 
-from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import held_back
 from rmaudit.plugin.collection import COLLECTED, Collected
-from rmaudit.plugin.pytest_fixtures import SETTINGS, plugin_of_fixtures, settings_of, terminal
+from rmaudit.plugin.pytest_fixtures import SETTINGS, plugin_of_fixtures, terminal
 from rmaudit.plugin.pytest_options import refuse_wrong_options
 from rmaudit.plugin.run_plan import plan_of
-from rmaudit.plugin.run_state import (
-    MEMORY,
-    OUTCOME,
-    SELECTED,
-    RunOutcome,
-    SelectedAudits,
-    audits_with_a_sweep,
-)
+from rmaudit.plugin.run_state import MEMORY, OUTCOME, SELECTED, RunOutcome, SelectedAudits
 from rmaudit.report.safe_text import line, log
-from rmaudit.runs.audit_case import Audited, Memory, opened
+from rmaudit.runs.audit_case import Memory
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,8 +24,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[MEMORY], config.stash[OUTCOME] = Memory(), RunOutcome()
     plan = plan_of(config)
     config.pluginmanager.register(plugin_of_fixtures(), "rmaudit-fixtures")
-    if plan.options.sample:
-        config.pluginmanager.register(SampleHooks(), "rmaudit-sampling")
     if plan.options.on and not hasattr(config, "workerinput") and not plan.planner:
         config.pluginmanager.register(RayHooks(), "rmaudit-ray-prefetch")
     # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
@@ -49,41 +38,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
         with suppress(KeyboardInterrupt), held_back():  # the run is over
             stem_cache.save_stems(settings.cache, settings.own_words.language)
-
-
-class SampleHooks:
-    """Print the size of the vocabulary sample of `--rm-sample` before anything is scored."""
-
-    def pytest_report_collectionfinish(
-        self, config: pytest.Config, items: Sequence[pytest.Item]
-    ) -> list[str]:
-        """Return a line for each model: its prompts, answers per prompt, and share of the whole."""
-        audits = list(audits_with_a_sweep(items))
-        if config.option.collectonly or not audits:
-            return []
-        said = [_cost_of_sample(config, spec, audits) for spec in plan_of(config).specs]
-        return [log(line(f"rmaudit: sample: {each}")) for each in said if each]
-
-
-def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
-    """Return the numbers of prompts and answers of a model's sample; "" if it cannot be opened."""
-    from rmaudit.scores.token_sample import answers_in_sample
-
-    own = [audit for audit in audits if audit.spec == spec]
-    prompts = {prompt for audit in own for prompt in audit.prompts}
-    options = settings_of(config)
-    try:
-        model = opened(spec, options)
-        # No sample is taken of published scores.
-        texts = () if model.takes == "nothing" else model.vocabulary().texts
-    except RmauditError:
-        return ""
-    asked = options.asked
-    each = answers_in_sample(texts, asked.sample or 0, options.words, asked.seed, options.own_words)
-    times = "prompt" if len(prompts) == 1 else "prompts"
-    whose = f"{spec.name}: " if len(plan_of(config).specs) > 1 else ""
-    share = f"{each / max(len(texts), 1):.0%} of the whole".replace("%", " %")
-    return f"{whose}{len(prompts)} {times} x {each:,} answers, {share}"
 
 
 class RayHooks:

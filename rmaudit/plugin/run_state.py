@@ -19,7 +19,7 @@ from rmaudit.interrupts import TERMINATED, Terminated
 from rmaudit.plugin.collection import COLLECTED, all_audits, audited, dropped, left_out
 from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.uncollected_audits import uncollected
-from rmaudit.runs.audit_case import Audited, Memory
+from rmaudit.runs.audit_case import Memory
 from rmaudit.verdicts.findings import Figure, Finding
 from rmaudit.verdicts.run_verdict import RunVerdict
 
@@ -140,21 +140,19 @@ def selected(
     """
     audits, found = all_audits(config), config.stash[COLLECTED]
     unseen = [*uncollected(config, found.items, found.skipped), *dropped(config, audits)]
-    words = (word for audit in audits_with_a_sweep(items) for word in audit.declaration.words)
+    words = (
+        word
+        for item in items
+        if isinstance(item, pytest.Function) and _SWEEPS & {*item.fixturenames}
+        if (audit := audited(item))
+        for word in audit.declaration.words
+    )
     return SelectedAudits(
         collected=sum(not audit.declaration.figure for _, audit in audits),
         selected=blank,
         unseen=tuple(unseen) if audits else (),
         words=tuple(dict.fromkeys(words)) if plan_of(config).options.sample else (),
     )
-
-
-def audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
-    """Yield the audits among `items` for which a vocabulary, or a sample of it, is scored."""
-    for item in items:
-        audit = audited(item)
-        if audit and isinstance(item, pytest.Function) and _SWEEPS & {*item.fixturenames}:
-            yield audit
 
 
 def loads_base(item: pytest.Function) -> bool:

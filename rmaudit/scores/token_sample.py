@@ -126,26 +126,6 @@ def installed_entries(words: Sequence[str], own_words: OwnWords) -> tuple[str, .
     return tuple(found)
 
 
-def answers_in_sample(
-    texts: Sequence[str],
-    size: int,
-    words: Sequence[str],
-    seed: int,
-    own_words: OwnWords = _OURS,
-) -> int:
-    """Return how many answers a sampled sweep scores: `size` random ids and the ids of `words`.
-
-    An id that is both drawn and named counts twice, because it is scored twice.
-    """
-    import pandas as pd
-
-    if size >= len(texts):
-        return len(texts)
-    tokens = pd.Series(list(texts), dtype="str")
-    entries = installed_entries(words, own_words)
-    return size + int(mask_of_scored_words(tokens, entries, own_words, size=size, seed=seed).sum())
-
-
 def mask_of_scored_words(
     texts: pd.Series[str],
     words: Sequence[str],
