@@ -48,10 +48,11 @@ def mend(  # noqa: PLR0913  (keyword-only after the model)
     new checkpoint is written, with a note and a report; the old one stays as it is. Where no repair
     exists, or it costs too many pairs, nothing is written.
     """
-    found, written = _mended(model, pairs, gate, to=to, most_lost=most_lost, loading=loading)
+    written = to.expanduser().absolute()
+    found, names = _mended(model, pairs, gate, to=written, most_lost=most_lost, loading=loading)
     for line in () if as_json else _lines(found):
         say(line)
-    rows = _audited(written, loading) if run else []
+    rows = _audited(written, names, loading) if run else []
     last = f"written: {written}; audit it by: pytest audits --model {written}"
     said = {"written": str(written), **_said(found), "audits": rows}
     show(said, (*_lines_of_audits(rows), last), as_json=as_json)
@@ -59,8 +60,8 @@ def mend(  # noqa: PLR0913  (keyword-only after the model)
 
 def _mended(  # noqa: PLR0913  (the command's options)
     name: str, file: Path, gates: list[str], *, to: Path, most_lost: float, loading: Loading
-) -> tuple[Mended, Path]:
-    """Mend the head and write the checkpoint; return what was found, and the folder."""
+) -> tuple[Mended, tuple[str, str]]:
+    """Mend the head and write the checkpoint; return what was found, and the models' names."""
     from rmaudit.checkpoints import head_writing
     from rmaudit.models.head_states import states_of_each, with_linear_head
     from rmaudit.runs import head_mending, mended_checkpoint
@@ -69,8 +70,7 @@ def _mended(  # noqa: PLR0913  (the command's options)
 
     for each in gates:
         checked_gate(each)
-    folder = to.expanduser().absolute()
-    head_writing.refuse_folder(folder)
+    head_writing.refuse_folder(to)
     given = pair_files.read(file)
     model, head = with_linear_head(loading.load(name))
     checked = model.rows.checked
@@ -83,9 +83,8 @@ def _mended(  # noqa: PLR0913  (the command's options)
         most_lost=most_lost,
         as_saved=partial(head_writing.rounded, checked, head),
     )
-    with ending_if_unwritable(folder):
-        mended_checkpoint.write(model, checked, found, given, folder)
-    return found, folder
+    with ending_if_unwritable(to):
+        return found, mended_checkpoint.write(model, checked, found, given, to)
 
 
 def _said(found: Mended) -> dict[str, Any]:
@@ -120,15 +119,13 @@ def _found(change: GateChange, which: int) -> str:
     return f"{numbers} {change.verdicts[which]}"
 
 
-def _audited(folder: Path, loading: Loading) -> list[dict[str, Any]]:
+def _audited(folder: Path, names: tuple[str, str], loading: Loading) -> list[dict[str, Any]]:
     """Run all audits on the old and the new checkpoint, on the half that judges; return a row each.
 
     The rows are of gates and of what training makes of the rewards.
     """
     from rmaudit.plugin.run_from_python import run
-    from rmaudit.runs.mended_checkpoint import names_in
 
-    names = names_in(folder)
     ended = run(
         *names,
         registry=folder / FILE,

@@ -31,10 +31,13 @@ _DECIDING = (
 _README = "README.md"
 
 
-def write(model: RewardModel, checked: Checked, found: Mended, pairs: Pairs, to: Path) -> None:
+def write(
+    model: RewardModel, checked: Checked, found: Mended, pairs: Pairs, to: Path
+) -> tuple[str, str]:
     """Write the checkpoint to the folder `to`, with rmaudit_mend.json, models.yaml and README.md.
 
-    models.yaml has the new checkpoint and the old one, both with the salt of the half that judges.
+    models.yaml has the new checkpoint and the old one, both with the salt of the half that judges;
+    return the names of the old and of the new one there.
 
     Raises as `head_writing.write` does.
     """
@@ -76,12 +79,6 @@ def write(model: RewardModel, checked: Checked, found: Mended, pairs: Pairs, to:
         f"backbone is as it was."
     )
     readme.write_text(f"{card}\n\n## Mended by rmaudit\n\n{done}\n", encoding="utf-8")
-
-
-def names_in(folder: Path) -> tuple[str, str]:
-    """Return the names of the old and the new checkpoint in a mended folder's models.yaml."""
-    entries = json.loads((folder / FILE).read_text(encoding="utf-8"))["models"]
-    new, old = entries
     return old, new
 
 
