@@ -26,7 +26,6 @@ from rmaudit.verdicts.audit_declaration import audit, is_audit
 _KEYWORDS = set(inspect.signature(audit).parameters)
 _TEST_FILES = ("test_*.py", "*_test.py")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 class Place(NamedTuple):
@@ -43,17 +42,17 @@ def bundled_audits() -> dict[str, Path]:
     return {
         function.removeprefix("test_"): file
         for file in files
-        for function in declared_in(file, file.read_text(encoding="utf-8")).values()
+        for function in declared_in(file, ast.parse(file.read_text(encoding="utf-8"))).values()
     }
 
 
-def declared_in(path: Path, source: str, own: Collection[str] = frozenset()) -> dict[Place, str]:
+def declared_in(path: Path, tree: ast.Module, own: Collection[str] = ()) -> dict[Place, str]:
     """Return the names of the audits that a file declares outside functions, by their position.
 
     `own` has the names of a team's own decorators around `rmaudit.audit`.
     """
     found: dict[Place, str] = {}
-    left: list[ast.AST] = [ast.parse(source)]
+    left: list[ast.AST] = [tree]
     while left:
         node = left.pop()
         if isinstance(node, _FUNCTIONS):
@@ -129,33 +128,28 @@ def uncollected(
     files = {path: _text(path) for each in named for path in _python_files(each)}
     collected = [i for i in items if isinstance(i, pytest.Function) and is_audit(i.function)]
     names = {(item.path.resolve(), item.originalname) for item in collected}
-    beside = {path for each in (here, *named) for path in each.glob("*.py")}  # helpers, conftest.py
-    own = _own_decorators(_parsed({path: _text(path) for path in beside} | files, names), names)
+    beside = {path: _text(path) for each in (here, *named) for path in each.glob("*.py")}
+    known = {path for path, _ in names}
+    of_audits = {p: text for p, text in (beside | files).items() if "audit" in text or p in known}
+    trees = {path: tree for path, text in of_audits.items() if (tree := _parsed(text))}
+    own = _own_decorators(trees, names)
     told: list[str] = []
     places: dict[Place, str] = {}
-    cut: set[Path] = set()
     for path, source in files.items():
         found: dict[Place, str] = {}
         if any(word in source for word in ("audit", "claim", *own)):
-            try:
-                found = declared_in(path, source, own)
-            except _UNREADABLE:
+            if (tree := trees.get(path) or _parsed(source)) is None:
                 if any(fnmatch(path.name, pattern) for pattern in _TEST_FILES):
                     told.append(f"{_relative_path(path, here)} cannot be read as Python")
                 continue
+            found = declared_in(path, tree, own)
         why = next((skipped[each] for each in (path, *path.parents) if each in skipped), None)
-        if why is not None and (found or "audit" in source):
+        if why is None:
+            places |= found
+        elif found or "audit" in source:
             names_found = f" with {', '.join(found.values())}" if found else ""
             told.append(f"{_relative_path(path, here)} was skipped{names_found}: {why}")
-            cut.add(path)
-        places |= found
-    told += _never_collected(
-        config,
-        {place: name for place, name in places.items() if place.path not in cut},
-        collected,
-        files,
-    )
-    return told
+    return [*told, *_never_collected(config, places, collected, files)]
 
 
 def _never_collected(
@@ -194,17 +188,11 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _parsed(
-    files: Mapping[Path, str], collected: Collection[tuple[Path, str]]
-) -> dict[Path, ast.Module]:
-    """Return the syntax trees of files that mention audits, or whose audits were `collected`."""
-    trees: dict[Path, ast.Module] = {}
-    own = {path for path, _ in collected}
-    for path, source in files.items():
-        if "audit" in source or path in own:
-            with suppress(*_UNREADABLE):
-                trees[path] = ast.parse(source)
-    return trees
+def _parsed(source: str) -> ast.Module | None:
+    """Return a file's syntax tree; None where it cannot be read as Python."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.parse(source)
+    return None
 
 
 def _python_files(place: Path) -> Iterator[Path]:
