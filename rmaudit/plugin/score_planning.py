@@ -14,6 +14,7 @@ import inspect
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -21,10 +22,11 @@ import pytest
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import Terminated
 from rmaudit.plugin.collection import audited
-from rmaudit.plugin.pytest_fixtures import case_of
+from rmaudit.plugin.pytest_fixtures import case_of, terminal
 from rmaudit.plugin.run_from_python import run_quietly
-from rmaudit.plugin.run_plan import PLANNER
+from rmaudit.plugin.run_plan import PLANNER, plan_of
 from rmaudit.plugin.run_state import loads_base
+from rmaudit.report.safe_text import line, log
 from rmaudit.runs.audit_case import Audited, Case, opened
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.runs.run_scores import Request
@@ -38,6 +40,36 @@ if TYPE_CHECKING:
 
 _OUTCOMES = (pytest.skip.Exception, pytest.fail.Exception, pytest.xfail.Exception)
 _MODELS = {"reward_model", "baseline_model"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Score what the audits need on a Ray cluster before they run (`--rm-on ray`).
+
+    This happens only in the reporting process. The audits then find their scores in the cache;
+    scores that Ray could not make are made when an audit requests them.
+
+    Raises:
+        pytest.UsageError: Ray is missing or cannot be reached, or the audits cannot be planned.
+    """
+    config, plan = session.config, plan_of(session.config)
+    on = plan.options.on
+    if not on or hasattr(config, "workerinput") or plan.planner or config.option.collectonly:
+        return
+    from rmaudit.distributed import ray_scoring
+
+    cluster = ray_scoring.Cluster(on)
+    planned = partial(collect, [*map(str, config.invocation_params.args)], PlanningCache())
+    try:
+        with terminal(config):
+            made = ray_scoring.make([planned], cluster, lambda _: None)
+    except RmauditError as error:
+        raise pytest.UsageError(log(line(str(error)))) from None
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None:
+        said = [f"{made.answers:,} answers scored on {cluster.address}", *made.failed.values()]
+        for each in said:
+            reporter.write_line(log(line(f"rmaudit: {each}")))
 
 
 @dataclass
