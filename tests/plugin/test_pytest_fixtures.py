@@ -234,8 +234,10 @@ def test_sum(sweep): return estimate(float(sweep.frame["score"].sum()))
     assert verdicts("-k", "best") == whole[:1]
 
 
-def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Itself, or rmaudit's table of published models does, prompt by prompt."""
+def test_an_audit_says_where_known_models_stand(
+    run: Run, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Itself, or rmaudit's table of published models does, prompt by prompt; not of other words."""
     entry = {
         "unit": "points",
         "who": "two models",
@@ -249,7 +251,11 @@ def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.Mo
     table = {"audits": {"high": {"greatest": entry, "worst": entry}}}
     monkeypatch.setattr("rmaudit.references.published_model_values._file", lambda: table)
     known = run(HIGH.replace("{low}", "0.0, base_rate=''")).findings
+    words = f"language: de\nmodels: {{T: {{source: {toy}, default: true}}}}\n"
+    german = run(None, model="T", registry=words).findings
 
     said = "two models, 9 words: 0.25 to 0.75, median 0.50; 1 passes, 1 fails"
     assert [finding["base_rate"] for finding in known] == [said, said]
     assert known[0]["band"]["models"] == {"A": 0.25, "B": 0.75}
+    assert all(each["base_rate"].startswith("not known") for each in german)
+    assert german[0]["band"] is None
