@@ -113,13 +113,19 @@ def test_what_would_block_as_declared_is_named(
 
 
 def test_gates_with_one_reason_are_told_together() -> None:
-    """A missing file is one gap, however many audits need it; of many gates three are named."""
+    """A missing file is one gap, however many audits need it; of many gates three are named.
+
+    So are three of many that regressed.
+    """
     verdict = of_run([PASSES, SKIPPED, SKIPPED, but(SKIPPED, audit="framing")])
 
     assert verdict.why.count("no data") == 1
     assert verdict.why.startswith("elo, framing were not measured")
     many = of_run([PASSES, *(but(SKIPPED, audit=name) for name in "abcde")])
     assert many.why.startswith("a, b, c and 2 more gates were not measured")
+    worse = [but(PASSES, audit=name, regressed="is worse", blocks=True) for name in "abcd"]
+    assert of_run(worse).why.endswith("c[best] is worse; 1 more regressed")
+    assert of_run(worse[:3]).why.endswith("c[best] is worse")
     broken = [gap("it broke", Verdict.ERROR, audit=f"i{s}", severity=s) for s in Severity]
     assert of_run(broken).why.startswith("3 audits block (2 not run, 1 informational not run)")
 
