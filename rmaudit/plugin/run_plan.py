@@ -72,7 +72,7 @@ class RunPlanner(Protocol):
         """Run an audit to note the scores that it requests itself, besides those of fixtures."""
 
 
-class _Models(NamedTuple):
+class _RunModels(NamedTuple):
     """The models of a run, and their blessed releases; or why there are none, as `error`."""
 
     specs: tuple[ModelSpec, ...] = ()
@@ -154,16 +154,16 @@ class RunPlan:
         return self._models.error
 
     @cached_property
-    def _models(self) -> _Models:
+    def _models(self) -> _RunModels:
         try:
             names = self.options.models or [self.registry.default.name]
             meant = {name: resolve(self.registry, name) for name in names}
             if self.options.recorded:
                 meant = {name: self._with_scores(name, specs) for name, specs in meant.items()}
             specs = _distinct(spec for each in meant.values() for spec in each)
-            return _Models(specs, self._blessed_releases(specs))
+            return _RunModels(specs, self._blessed_releases(specs))
         except (SpecError, ModelError) as error:  # a checkpoint may have to say its objectives
-            return _Models(error=str(error))
+            return _RunModels(error=str(error))
 
     def _with_scores(self, name: str, specs: list[ModelSpec]) -> list[ModelSpec]:
         """Return those models of a glob that can be recorded; warn of those that are left out.
