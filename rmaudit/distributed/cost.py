@@ -62,11 +62,14 @@ class Size:
 
 def size_of(model: Scored) -> Size | None:
     """Return a model's size from its files' headers; None if it has no readable weights."""
-    if (loader := getattr(model, "loader", None)) is None:  # it has no weights
+    from rmaudit.models.checkpoint_model import Checkpoint
+
+    if not isinstance(model, Checkpoint):  # it has no weights
         return None
-    counts = {name: math.prod(header.shape) for name, header in loader.checked.headers.items()}
+    headers = model.rows.checked.headers
+    counts = {name: math.prod(header.shape) for name, header in headers.items()}
     passed = sum(n for name, n in counts.items() if not _NOT_PASSED.search(name))
-    return Size(sum(counts.values()), passed, loader.dtype)
+    return Size(sum(counts.values()), passed, model.rows.dtype)
 
 
 def ids_of(need: Need) -> int:
