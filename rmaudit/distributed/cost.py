@@ -62,14 +62,14 @@ class Size:
 
 def size_of(model: Scored) -> Size | None:
     """Return a model's size from its files' headers; None if it has no readable weights."""
-    from rmaudit.models.checkpoint_model import Checkpoint
+    from rmaudit.models.checkpoint_rows import CheckpointRows
 
-    if not isinstance(model, Checkpoint):  # it has no weights
+    rows = getattr(model, "rows", None)
+    if not isinstance(rows, CheckpointRows):  # it has no weights
         return None
-    headers = model.rows.checked.headers
-    counts = {name: math.prod(header.shape) for name, header in headers.items()}
+    counts = {name: math.prod(header.shape) for name, header in rows.checked.headers.items()}
     passed = sum(n for name, n in counts.items() if not _NOT_PASSED.search(name))
-    return Size(sum(counts.values()), passed, model.rows.dtype)
+    return Size(sum(counts.values()), passed, rows.dtype)
 
 
 def ids_of(need: Need) -> int:
