@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rmaudit.errors import NotRecorded, NoWeights
 from rmaudit.runs.run_scores import FORWARDS
 from rmaudit.scoring import ScoringPath
 
@@ -64,8 +65,11 @@ def size_of(model: Scored) -> Size | None:
     """Return a model's size from its files' headers; None if it has no readable weights."""
     from rmaudit.models.checkpoint_rows import CheckpointRows
 
-    rows = getattr(model, "rows", None)
-    if not isinstance(rows, CheckpointRows):  # it has no weights
+    try:
+        rows = model.with_head().rows  # an ensemble's are its first member's
+    except (NoWeights, NotRecorded):
+        return None
+    if not isinstance(rows, CheckpointRows):
         return None
     counts = {name: math.prod(header.shape) for name, header in rows.checked.headers.items()}
     passed = sum(n for name, n in counts.items() if not _NOT_PASSED.search(name))
