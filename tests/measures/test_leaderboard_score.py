@@ -137,6 +137,17 @@ def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[R
         assert row.value == pytest.approx(expected[row.section])
 
 
+def test_a_margin_as_large_as_the_spread_does_not_exceed_it() -> None:
+    """Of Ties only what is right counts then, 0.3 each way."""
+    rows = [
+        {"id": f"{kind}:{number}", "subset": "Ties", "chosen": right, "rejected": [0.0]}
+        for number in range(40)
+        for kind, right in (("ref", [1.0]), ("tied", [2.0, 1.0]))
+    ]
+
+    assert of_board(rows).value == pytest.approx(0.6)
+
+
 def perfect(many: int) -> list[Row]:
     """Rows of all six sections, on which nothing is wrong."""
     names = ("Factuality", "Focus", "Math", "Precise IF", "Safety")
