@@ -1,4 +1,4 @@
-"""How every command prints and ends: safe lines, JSON, and exit codes.
+"""Print what every command prints, and end it: safe lines, JSON, and exit codes.
 
 Whatever a command prints goes through `say`, `show`, `fail` or `echo_json`: others wrote much of it
 (names of folders, templates, configurations), and a terminal or a CI log obeys what it is sent.

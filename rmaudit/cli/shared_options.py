@@ -1,4 +1,4 @@
-"""What several commands ask for alike: their options and arguments, and what these name."""
+"""Define the options and arguments that several commands share, and find what these name."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def mapping(name: str, kind: Any, **instead: Any) -> type[Strict]:  # noqa: ANN4
 
 
 def _said(what: str) -> PydanticCustomError:
-    """Return the error of a validator, whose words are those that the user is told."""
+    """Return the error of a validator, whose words are those that the user reads."""
     return PydanticCustomError("said", "{what}", {"what": what})
 
 

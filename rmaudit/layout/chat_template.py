@@ -1,4 +1,4 @@
-"""What a chat template prints for conversations, on a pinned day, in a child process.
+"""Return what a chat template prints for conversations, on a pinned day, in a child process.
 
 transformers' own code prints it (`layout.untrusted_code_child`), under limits.
 """

@@ -1,4 +1,4 @@
-"""How a checkpoint's rows are laid out and where rewards are read, by its configuration alone.
+"""Lay out a checkpoint's rows and find where rewards are read, by its configuration alone.
 
 What the configuration means is remembered in the cache: to read it again takes transformers, which
 takes seconds. No weights are read here, and they need not be on this machine.

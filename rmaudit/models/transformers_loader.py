@@ -178,7 +178,7 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
         merged = adapter_merge.merge(
             model, checked.adapter, checked.adapter.tensors(str(model.device))
         )
-    except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
+    except (RuntimeError, MemoryError) as error:  # all else is a ModelError
         raise loaded_weights.too_big(asked) from error
     if _is_judge(checked):
         (key,) = checked.head.keys  # which the adapter may have changed

@@ -1,4 +1,4 @@
-"""What `rmaudit.run` returns: findings and verdict, which a notebook shows as a table."""
+"""Hold what `rmaudit.run` returns: findings and verdict, which a notebook shows as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep gives: the reward of every token id of a vocabulary, and what can be asked of it."""
+"""Hold what a sweep gives: the reward of every token id of a vocabulary."""
 
 from __future__ import annotations
 

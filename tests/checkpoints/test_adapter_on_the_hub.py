@@ -120,7 +120,7 @@ def test_a_base_that_was_quantized_in_training_is_told(
 def test_an_adapter_whose_base_is_not_here(
     make: Make, hub: Hub, tmp_path: Path, on_hub: bool
 ) -> None:
-    """By the headers on the hub, at its revision; a run then downloads it; a pickle is told."""
+    """By the headers on the hub, at its revision; a run then downloads it; a pickle is named."""
     folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path="owner/lm")
     hub.models["owner/adapter"] = folder
     where = "owner/adapter" if on_hub else str(folder)

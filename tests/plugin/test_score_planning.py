@@ -74,7 +74,7 @@ def kept(cache: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def suite(tmp_path: Path, toy: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
-    """Write a file of audits; return what a command is told of it, the toy and a cache."""
+    """Write a file of audits; return a command's arguments for it, the toy and a cache."""
     monkeypatch.chdir(tmp_path)
 
     def write(body: str = BODY, **files: str) -> list[str]:

@@ -25,7 +25,7 @@ def test_a_request_can_be_sent() -> None:
     }
     request = Request("sweep", ModelSpec("n", "/n", implicit=Implicit(judge, 0.1, True)), given)
 
-    assert pickle.loads(pickle.dumps(request)) == request  # noqa: S301  (our own)
+    assert pickle.loads(pickle.dumps(request)) == request  # noqa: S301  (its own bytes, as Ray sends them)
 
 
 def test_every_kind_is_a_method() -> None:

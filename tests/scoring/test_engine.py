@@ -248,7 +248,7 @@ def test_only_want_of_memory_is_tried_again(llama: Toy, error: Exception) -> Non
 def test_a_prefix_that_does_not_fit_is_a_score_error(
     llama: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Out of memory before any row runs is told like that of a single row."""
+    """Out of memory before any row runs is the error of a single row."""
 
     def fail(*_: object, **__: object) -> None:
         raise torch.OutOfMemoryError

@@ -176,7 +176,7 @@ def test_nothing_regressed_or_nothing_could_be_compared(
 
 
 def test_the_command_joins_a_family(tmp_path: Path) -> None:
-    """It says how two are joined, and takes them for one where it is told to."""
+    """It says how two are joined, and takes them for one with `--family`."""
     based = (("rm-v1", None), ("rm-v2", "Base-1B"))
     runs = (run_of(0.9, day, name, base_model=base) for day, (name, base) in enumerate(based, 1))
     written(tmp_path, placed(runs))
