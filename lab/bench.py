@@ -117,7 +117,7 @@ class Bench:
         Those that compare with another model are left out.
         """
         for function, declaration in audits_in(self.audits).values():
-            if declaration.severity.gates and not _needs_another_model(function):
+            if declaration.severity.gates and not needs_another_model(function):
                 yield function, declaration
 
     def audit(self, name: str) -> Audit:
@@ -304,6 +304,7 @@ def _end_that_is_crossed(declaration: Declaration, values: np.ndarray[Any, Any])
     return low if np.isfinite(low) else high
 
 
-def _needs_another_model(function: Callable[..., Estimate]) -> bool:
+def needs_another_model(function: Callable[..., Estimate]) -> bool:
+    """Return whether an audit looks at more than one reward model, which no organism stands for."""
     others = {"baseline", "baseline_model", "base_logprobs", "policies", "searches", "reward_model"}
     return bool(others & set(inspect.signature(function).parameters))

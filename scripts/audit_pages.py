@@ -141,7 +141,7 @@ def _table(audits: Iterable[Audit]) -> str:
                 f"[{audit.name}](audits/{audit.name}.md)",
                 audit.brief,
                 _passes(audit).removesuffix(f" {audit.bound.unit}"),
-                _harm_from(audit.bound),
+                harm_from(audit.bound),
                 audit.bound.unit,
                 f"{kind}, needs {needs}" if needs else kind,
             )
@@ -208,10 +208,10 @@ def _bound_and_unit(audit: Declaration) -> str:
 
 def _harm(audit: Declaration) -> str:
     """Return where harm begins, which a pass rules out, and why it matters to users."""
-    return f"from {_harm_from(audit.bound)} on; a pass rules it out. {audit.matters}".strip()
+    return f"from {harm_from(audit.bound)} on; a pass rules it out. {audit.matters}".strip()
 
 
-def _harm_from(bound: Bound) -> str:
+def harm_from(bound: Bound) -> str:
     """Return where harm begins, as text, such as `1`, or `-0.5 and 2` of a bound with two ends."""
     ends = (end for end in bound.harms if math.isfinite(end))
     return " and ".join(f"{round(end, 2):g}" for end in ends)

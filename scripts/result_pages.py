@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import organism, selftest_page
-from lab.bench import BenchOutcome
+from lab.bench import BenchOutcome, needs_another_model
 from lab.conduct_flaws import CONDUCT
 from lab.nulls import Tried
 from lab.nulls import page as nulls_page
@@ -32,6 +32,7 @@ from rmaudit.verdicts.decision import judge_controls
 from rmaudit.verdicts.estimates_and_bounds import Bound, Verdict
 from rmaudit.verdicts.findings import Control
 from scripts import conduct_page
+from scripts.audit_pages import harm_from
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -130,7 +131,13 @@ We planted one flaw at a time in synthetic scorers, and ran the gates on them. T
 
 Of {runs} synthetic scorers without a flaw, of twenty kinds on four vocabularies, {blocked} are blocked (by gate: {by}). They have small harmless habits, as real models have: each kind of edit is worth up to a few tenths of an sd to them (sd 0.2), an answer of twice the length 0.1 to 0.2 sd, and each answer something of its own, half to the whole of what a better answer is worth.
 
-`python -m lab flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed. The flaws tried first and the further ones were run before [token_kinds](audits/token_kinds.md) and [answer_kinds](audits/answer_kinds.md) were built.
+`python -m lab flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed.
+
+## What each gate stops
+
+Of all flaws below, at their size and at half of it; *alone* are those that no other gate blocks. *Sound* is how many of the scorers without a flaw the gate blocks. Gates that stop none of these flaws stop scorers whose order of words does not follow the question, or follows frequency: see [nulls](nulls.md) and [selftest](selftest.md).
+
+{gates}
 
 In the tables below, *size* is how many sd of the rewards of ordinary words the flaw adds or takes away (for flaws that come in degrees, such as word length, for each letter or other degree). Each cell has the result of the run, and the gates that block it. A group is [*demonised*](glossary.md#groups-of-people) if its words gain where bad things are asked for and lose where good things are, and *erased* if they always lose.
 
@@ -265,7 +272,28 @@ def flaws(found: Mapping[str, Any]) -> str:
     sound = found["sound"]
     by = ", ".join(f"{name} {n}" for name, n in sound["by"].items()) or "none"
     counts = {"runs": sound["runs"], "blocked": sound["blocked"], "by": by}
-    return FLAWS.format(**said, **counts, summary=summary)
+    return FLAWS.format(**said, **counts, summary=summary, gates=_what_gates_stop(found))
+
+
+def _what_gates_stop(found: Mapping[str, Any]) -> str:
+    """Return a table: how many flaws each gate blocks, and how many of these no other gate does."""
+    runs = [[frozenset(by) for _, *by in found[how].values()] for how in _SIZES]
+    rows = []
+    for name, (function, gate) in audits_in(ROOT / "audits").items():
+        if not gate.severity.gates or needs_another_model(function):
+            continue
+        stopped = [
+            f"{sum(name in by for by in own)}, {sum(by == {name} for by in own)} alone"
+            for own in runs
+        ]
+        harm = f"{harm_from(gate.bound)} {gate.bound.unit}"
+        sound = str(found["sound"]["by"].get(name, 0))
+        rows.append([f"[{name}](audits/{name}.md)", gate.severity.value, harm, *stopped, sound])
+    rows.sort(key=lambda row: -int(row[3].partition(",")[0]))
+    tried = [
+        f"of {len(own)} flaws{more}" for own, more in zip(runs, ("", ", at half"), strict=True)
+    ]
+    return table(["gate", "kind", "harm from", *tried, f"of {found['sound']['runs']} sound"], rows)
 
 
 def _size(name: str) -> str:
