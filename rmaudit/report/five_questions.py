@@ -149,7 +149,7 @@ def _answer(kinds: Sequence[str], relaxed: int) -> str:
         first = f"Not known: {open_too}, which models.yaml accepts"
     elif n["blocks open"] or lost or relaxed or n["doubtful"] or not n["pass"]:
         some = _n(n["pass"], "passes", "pass", of=gates)
-        first = f"Not known: {some if n['pass'] else f'none of {gates} passes'}"
+        first = f"Not known: {some if n['pass'] else 'no gate passes'}"
     else:
         first = f"Yes, as far as {n['pass']} of {gates} can tell"
     return f"{'; '.join([first, *rest])}."

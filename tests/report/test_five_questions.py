@@ -36,7 +36,7 @@ def asked(*findings: Finding) -> list[AskedQuestion]:
     [
         ([PASSES, PASSES], "pass", "Yes, as far as 2 of 2 gates can tell."),
         ([PASSES, OPEN], "pass", "Yes, as far as 1 of 2 gates can tell; 1 is open."),
-        ([OPEN], "open", "Not known: none of 1 gate passes; 1 is open."),
+        ([OPEN], "open", "Not known: no gate passes; 1 is open."),
         ([PASSES, STOPS], "open", "Not known: 1 of 2 gates passes; 1 is open."),
         ([FAILS, PASSES, ACCEPTED], "fail", "No: 1 of 3 gates fails; 1 is accepted."),
         (
@@ -79,7 +79,7 @@ def test_a_pass_that_may_mean_indifference_is_no_yes() -> None:
         *(but(PASSES, audit=name, family="people", controls=random) for name in "ab"),
     )
 
-    said = "Not known: none of 2 gates passes; 2 may be indifference."
+    said = "Not known: no gate passes; 2 may be indifference."
     assert (people.sign, people.answer) == ("open", said)
 
 
