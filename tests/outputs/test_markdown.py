@@ -65,7 +65,7 @@ Audited: Toy
 
 1 gate: 1 open
 
-- ○ **Do the other audits pass?** Not known: none of 1 gate passes; 1 is open.
+- ○ **Do the other audits pass?** Not known: no gate passes; 1 is open.
 
 ### Blocks (1 audit)
 
