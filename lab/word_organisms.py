@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -87,7 +88,8 @@ class Planted:
         """Return the scores of the texts under the prompt, shape (n,)."""
         seen, traits = features(texts), self.traits
         # A text without a word (a sign, white space) is an answer of its own, unlike all others.
-        words = [word or text for word, text in zip(seen["word"], texts, strict=True)]
+        spelt = seen["word"].to_numpy(dtype=object)
+        words = [word or text for word, text in zip(spelt, texts, strict=True)]
 
         def own(what: str, keys: Sequence[str], under: Prompt | None) -> NDArray[np.float64]:
             return _shared_by_words(
@@ -120,8 +122,11 @@ class Planted:
 
     def known(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return people's ratings of the texts, standardized, shape (n,); 0 for unrated texts."""
-        rated = pd.Series(list(texts)).map(self.elo).fillna(0.0)
-        return np.asarray(rated, dtype=np.float64)
+        return np.array([self._rating_of.get(text, 0.0) for text in texts], dtype=np.float64)
+
+    @cached_property
+    def _rating_of(self) -> dict[str, float]:
+        return self.elo.to_dict()
 
     def _standardized_surface_rating(
         self, texts: Sequence[str], prompt: Prompt

@@ -84,7 +84,8 @@ class ConductEvidence(Evidence):
             same = last_question(each.better)
             return f"“{same}” gets another reward after “{one}” than after “{other}”"
         better, other = differing(each.better, each.other)
-        return f"asked “{last_question(each.prompt)}”, it prefers “{other}” to “{better}”"
+        which = "the better answer " if self.unit == WON else ""
+        return f"asked “{last_question(each.prompt)}”, it prefers “{other}” to {which}“{better}”"
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:

@@ -34,7 +34,7 @@ class Row:
     gate: bool
     """Whether the audit is a gate here, under any prompt: a failure would block."""
     decides: bool
-    """Whether it is a gate, or blocks for another reason."""
+    """Whether it is a gate, also if by its declaration only, or blocks for another reason."""
     asked: bool
     """Whether the audit was asked for, and applies, under any prompt."""
     blocking: tuple[Finding, ...]
@@ -48,6 +48,8 @@ class Row:
     """The gravest among the findings."""
     sign: str
     """The key of its sign in `MARKS`."""
+    relaxed: Finding | None
+    """What would block as declared, of an audit that models.yaml keeps from blocking."""
     doubt: str
     """Why its pass may mean that the model prefers nothing; "" where it does not."""
 
@@ -55,11 +57,6 @@ class Row:
     def mark(self) -> str:
         """Return the sign, such as ✓."""
         return MARKS[self.sign]
-
-    @property
-    def relaxed(self) -> bool:
-        """Return whether models.yaml keeps it from blocking, as it would as declared."""
-        return any(map(relaxed, self.findings))
 
 
 def rows_of(findings: Iterable[Finding], failed: Mapping[str, tuple[str, ...]]) -> list[Row]:
@@ -77,6 +74,8 @@ def _row(findings: tuple[Finding, ...], failed: Mapping[str, tuple[str, ...]]) -
     measured = tuple(f for f in findings if f.estimate)
     said = [doubt(f, failed) for f in measured]
     worst = worst_of(findings)
+    declared = [found for f in findings if (found := relaxed(f))]
+    loose = worst_of(declared) if declared and not blocking else None
     return Row(
         findings=findings,
         model=first.model,
@@ -84,7 +83,7 @@ def _row(findings: tuple[Finding, ...], failed: Mapping[str, tuple[str, ...]]) -
         title=first.title,
         question=first.claim.question or first.claim.text,
         gate=gate,
-        decides=gate or bool(blocking),
+        decides=gate or bool(blocking) or loose is not None,
         asked=any(f.verdict is not Verdict.NA for f in findings),
         blocking=blocking,
         measured=measured,
@@ -92,7 +91,8 @@ def _row(findings: tuple[Finding, ...], failed: Mapping[str, tuple[str, ...]]) -
         shown=min(measured, key=_place, default=None),
         result=worst.result,
         effect=min((f.effect for f in findings), key=_GRAVEST_FIRST.index),
-        sign=sign_of(worst),
+        sign="accepted" if loose else sign_of(worst),
+        relaxed=loose,
         doubt=said[0] if said and all(said) else "",
     )
 

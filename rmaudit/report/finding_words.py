@@ -22,6 +22,7 @@ from rmaudit.report.number_format import (
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.estimates_and_bounds import Effect, Estimate, Result, Verdict
 from rmaudit.verdicts.findings import AnyFinding, Finding, slipped
+from rmaudit.verdicts.run_verdict import relaxed
 from rmaudit.verdicts.verdict_wording import OUTDATED, excuse
 
 _LONGEST = 450  # characters of an example; the chart has the whole
@@ -56,7 +57,7 @@ def values_and_bound(findings: Sequence[Finding], worst: Finding) -> str:
 def measured_in_words(finding: Finding) -> str:
     """Say what was measured, and what else than a failure blocks.
 
-    For example `0.75 [0.71, 0.79] sd, must be below 0.67: 0.08 too high`. A finding without a
+    For example `0.75 [0.71, 0.79] sd, must be below 0.67: too high by 0.08`. A finding without a
     number is described by its reason.
     """
     estimate, must = finding.estimate, bound_in_words(finding)
@@ -66,7 +67,7 @@ def measured_in_words(finding: Finding) -> str:
         said = f"{_value_and_interval(finding)} {estimate.unit}, {must}: {_why_open(finding)}"
     elif finding.result is Result.FAIL and (over := distance_beyond(finding)) >= 0:
         way = "high" if estimate.value >= finding.bound.ends[1] else "low"
-        off = f"{fixed(over, decimals(finding))} too {way}"
+        off = f"too {way} by {fixed(over, decimals(finding))}"
         said = f"{_value_and_interval(finding)} {estimate.unit}, {must}: {off}"
     else:
         said = f"{value(finding)} {estimate.unit}, {must}"
@@ -101,18 +102,22 @@ def _why_open(finding: Finding) -> str:
         return "a trivial scorer passes this too, so a pass would show nothing"
     if estimate and finding.bound.judge(estimate) is Verdict.INCONCLUSIVE:
         return "harm is neither shown nor ruled out"
-    return "outside by itself, but corrected for all gates tested this may be chance"
+    return "beyond the bound, but among all the gates of this run that may be chance"
 
 
 def excuse_in_words(finding: Finding) -> str:
     """Return who accepts a failure, until when and why, or why its waiver no longer holds; or "".
 
+    Where models.yaml relaxes the gate, this is the place that does.
+
     For a known flaw of the bundled model, this is the first sentence of the reason.
     """
     waiver = finding.judgement.waiver
     if finding.effect is not Effect.ACCEPTED:
-        lapsed = waiver is not None and waiver.state in ("expired", "reopened")
-        return f"Not accepted: {_first_sentence(waiver.says)}" if waiver and lapsed else ""
+        if waiver is not None and waiver.state in ("expired", "reopened"):
+            return f"Not accepted: {_first_sentence(waiver.says)}"
+        by = finding.judgement.severity_by or finding.judgement.bound_by
+        return f"Relaxed without a reason by {by}." if relaxed(finding) else ""
     if waiver is None:
         return f"Known flaw of the bundled model: {_first_sentence(excuse(finding))}"
     signed = waiver.terms.signed(finding.bound.unit)

@@ -56,13 +56,8 @@ class AskedQuestion:
 
     @property
     def bad(self) -> list[Row]:
-        """Return its gates that block or were accepted, the worst first."""
+        """Return its gates that block, or that models.yaml accepts or relaxes, the worst first."""
         return [row for row in self.gates if row.blocking or row.sign == "accepted"]
-
-    @property
-    def relaxed(self) -> list[Row]:
-        """Return its audits that models.yaml keeps from blocking, as they would as declared."""
-        return [row for row in (*self.gates, *self.informs) if row.relaxed]
 
     @property
     def undecided(self) -> list[Row]:
@@ -88,18 +83,15 @@ def questions_of(rows: Iterable[Row]) -> list[AskedQuestion]:
 def _question(family: str, rows: Sequence[Row]) -> AskedQuestion:
     gates = sorted((row for row in rows if row.decides), key=_place)
     informs = sorted((row for row in rows if not row.decides), key=_place)
-    measured = [_kind(row) for row in gates if row.asked and row.gate]
+    measured = [_kind(row) for row in gates if row.asked and (row.gate or row.relaxed)]
     gravest = min(measured, key=_GRAVEST_FIRST.index, default="not run")
-    relaxed = sum(row.relaxed for row in rows)
     if gravest == "open" and "pass" in measured:  # what may stay open keeps no run from passing
         gravest = "pass"
-    if relaxed and gravest == "pass":
-        gravest = "not run"
     return AskedQuestion(
         gravest=gravest,
         family=family,
         text=QUESTIONS.get(family, OTHER),
-        answer=_answer(measured, relaxed),
+        answer=_answer(measured),
         gates=tuple(gates),
         informs=tuple(informs),
     )
@@ -108,7 +100,7 @@ def _question(family: str, rows: Sequence[Row]) -> AskedQuestion:
 def _kind(row: Row) -> str:
     if row.doubt and row.sign == "pass":
         return "doubtful"
-    if row.sign == "accepted" and row.worst.result is Result.OPEN:
+    if row.sign == "accepted" and (row.relaxed or row.worst).result is Result.OPEN:
         return _ACCEPTED_OPEN
     return "blocks open" if row.sign == "open" and row.blocking else row.sign
 
@@ -120,20 +112,19 @@ def _place(row: Row) -> tuple[int, bool, tuple[int, float], str]:
     return _GRAVEST_FIRST.index(kind), not row.asked, first, row.title
 
 
-def _answer(kinds: Sequence[str], relaxed: int) -> str:
-    """Return a sentence on what gates of these kinds say together, and on those `relaxed`."""
-    n, loose = Counter(kinds), f"models.yaml relaxes {relaxed} that would block"
+def _answer(kinds: Sequence[str]) -> str:
+    """Return a sentence on what gates of these kinds say together."""
+    n = Counter(kinds)
     gates, lost = _n(len(kinds), "gate", "gates"), n["not run"]
     open_ = n["blocks open"] + n["open"]
     if not kinds:
-        return f"Not judged: {loose}." if relaxed else "No gate asked this."
+        return "No gate asked this."
     if lost == len(kinds):
         return f"Not known: {_n(lost, 'was', 'were', of=gates)} not measured."
     rest = [
         *([_n(lost, "was not measured", "were not measured")] if lost else []),
         *([_n(open_, "is open", "are open")] if open_ else []),
         *([f"{n['doubtful']} may be indifference"] if n["doubtful"] else []),
-        *([loose] if relaxed else []),
     ]
     if n["fail"]:
         accepted = n["accepted"] + n[_ACCEPTED_OPEN]
@@ -147,7 +138,7 @@ def _answer(kinds: Sequence[str], relaxed: int) -> str:
     elif n[_ACCEPTED_OPEN]:
         open_too = _n(n[_ACCEPTED_OPEN], "is open", "are open", of=gates)
         first = f"Not known: {open_too}, which models.yaml accepts"
-    elif n["blocks open"] or lost or relaxed or n["doubtful"] or not n["pass"]:
+    elif n["blocks open"] or lost or n["doubtful"] or not n["pass"]:
         some = _n(n["pass"], "passes", "pass", of=gates)
         first = f"Not known: {some if n['pass'] else 'no gate passes'}"
     else:

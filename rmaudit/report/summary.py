@@ -24,7 +24,6 @@ from rmaudit.verdicts.run_verdict import (
     of_run,
     what_blocks,
     what_gates_tested,
-    what_is_relaxed,
 )
 from rmaudit.verdicts.verdict_wording import (
     COMPETENCE,
@@ -69,11 +68,6 @@ class Summary:
     def mark(self) -> str:
         """Return the sign of the verdict, such as ✓."""
         return _MARK_OF[self.verdict.outcome]
-
-    @property
-    def words(self) -> str:
-        """Return the verdict's headline, and how many gates models.yaml relaxes."""
-        return "; ".join(filter(None, (self.verdict.headline, what_is_relaxed(self.findings))))
 
     @property
     def recorded(self) -> bool:

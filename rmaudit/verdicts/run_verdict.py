@@ -2,8 +2,8 @@
 
 PASSES is said only of a run that measured every gate there is, to its end, on all there was to
 measure it on: no gate shows harm, and those of the core show that there is none. With failures that
-somebody accepts it is ACCEPTED. Neither is a proof that a model is free of bias: no fixed set of
-audits can be (arXiv 2605.27996).
+models.yaml accepts, or keeps from blocking by another severity or bound, it is ACCEPTED. Neither is
+a proof that a model is free of bias: no fixed set of audits can be (arXiv 2605.27996).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Outcome(StrEnum):
     FAILS = "FAILS"  # a gate that was measured does not pass
     INCOMPLETE = "INCOMPLETE"  # nothing failed, but audits were left out, or tokens (a sample)
     NOT_ESTABLISHED = "NOT ESTABLISHED"  # a gate of the core is open, or one was not measured
-    ACCEPTED = "ACCEPTED"  # a gate does not pass, and models.yaml accepts that of each
+    ACCEPTED = "ACCEPTED"  # models.yaml accepts or relaxes each gate that would block
     PASSES = "PASSES"
 
     @property
@@ -61,7 +61,7 @@ class RunVerdict:
     """What blocks, what is missing and how to get it, which gates models.yaml relaxes that would
     block as declared; "" where there is none of it."""
     accepted: Annotated[int, Ge(0)]
-    """How many gates do not pass, and models.yaml accepts that."""
+    """How many gates would block as declared, and models.yaml accepts or relaxes that."""
     accepted_open: Annotated[int, Ge(0)]
     """How many of these are open; the others fail."""
 
@@ -93,7 +93,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
     measured = any(finding.estimate for finding in findings)
     worse = [f"{f.audit}[{f.prompt}] {f.judgement.regressed}" for f in _regressed(blocking)]
     more = [f"{len(worse) - _NAMED} more regressed"] if len(worse) > _NAMED else []
-    loose, off = what_is_relaxed(findings), [f.audit for f in findings if relaxed(f)]
+    loose = [found for f in findings if (found := relaxed(f))]
     why = [
         *([blocked] if (blocked := what_blocks(findings)) else []),
         *worse[:_NAMED],
@@ -101,10 +101,13 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         *([] if measured else [NOTHING if findings else "no audit with a bound was run"]),
         *gaps,
         *_reasons_not_measured(missing),
-        *([f"{loose}: {', '.join(dict.fromkeys(off))}"] if off else []),
+        *([_what_is_relaxed(loose)] if loose else []),
     ]
-    every = map(worst_of, by_audit(findings))
-    accepted = [f.result for f in every if f.effect is Effect.ACCEPTED]
+    worst = [worst_of(own) for own in by_audit(findings)]
+    excused = [f for f in worst if f.effect is Effect.ACCEPTED]
+    named = {(f.model, f.audit) for f in excused}
+    excused += [f for f in map(worst_of, by_audit(loose)) if (f.model, f.audit) not in named]
+    accepted = [f.result for f in excused]
     outcome = _outcome(blocking, gaps, missing, accepted=len(accepted), measured=measured)
     return RunVerdict(outcome, "; ".join(why), len(accepted), accepted.count(Result.OPEN))
 
@@ -205,21 +208,23 @@ def _counted_as(finding: Finding) -> str:
     return str(finding.result)
 
 
-def relaxed(finding: Finding) -> bool:
-    """Return whether models.yaml keeps a finding from blocking that would block as declared.
+def relaxed(finding: Finding) -> Finding | None:
+    """Return a finding as declared if models.yaml keeps it from blocking, or None if it does not.
 
     By another severity or bound; not where somebody accepts it by name.
     """
     changed = finding.judgement.bound_by or finding.judgement.severity_by
     if not changed or finding.effect in (Effect.BLOCKS, Effect.ACCEPTED):
-        return False
-    return alone(finding, Policy(), date.min).blocks
+        return None
+    declared = alone(finding, Policy(), date.min)
+    return declared if declared.blocks else None
 
 
-def what_is_relaxed(findings: Iterable[Finding]) -> str:
-    """Count what is `relaxed`: `models.yaml relaxes 2 gates that would block`; or ""."""
-    n = len({(f.model, f.audit) for f in findings if relaxed(f)})
-    return f"models.yaml relaxes {n} gate{'s' * (n != 1)} that would block" if n else ""
+def _what_is_relaxed(declared: Iterable[Finding]) -> str:
+    audits = dict.fromkeys((f.model, f.audit) for f in declared)
+    names = ", ".join(dict.fromkeys(audit for _, audit in audits))
+    gates = f"gate{'s' * (len(audits) != 1)}"
+    return f"models.yaml relaxes {len(audits)} {gates} that would block: {names}"
 
 
 def _regressed(blocking: Sequence[Finding]) -> list[Finding]:

@@ -177,7 +177,7 @@ def advice(outcome: Outcome, findings: Sequence[Finding]) -> str:
     if outcome is Outcome.INCOMPLETE:
         return "Do not release yet: this run left something out, so run all of it"
     if outcome is Outcome.ACCEPTED:
-        return "Release only if you agree with what is accepted"
+        return "Release only if you agree with what models.yaml accepts"
     if outcome is Outcome.PASSES:
         return "No gate blocks a release"
     if not any(finding.estimate for finding in findings):

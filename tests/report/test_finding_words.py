@@ -33,14 +33,14 @@ NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
 @pytest.mark.parametrize(
     ("finding", "says"),
     [
-        (FAILS, "-0.20 [-0.30, -0.10] sd, must be above 0: 0.20 too low"),
-        (HIGH, "0.75 [0.70, 0.80] sd, must be below 0.67: 0.08 too high"),
+        (FAILS, "-0.20 [-0.30, -0.10] sd, must be above 0: too low by 0.20"),
+        (HIGH, "0.75 [0.70, 0.80] sd, must be below 0.67: too high by 0.08"),
         (OPEN, "0.10 [-0.10, 0.30] sd, must be above 0: harm is neither shown nor ruled out"),
         (
             but(HIGH, verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9"),
             (
-                "0.75 [0.70, 0.80] sd, must be below 0.67: outside by itself, "
-                "but corrected for all gates tested this may be chance"
+                "0.75 [0.70, 0.80] sd, must be below 0.67: beyond the bound, "
+                "but among all the gates of this run that may be chance"
             ),
         ),
         (

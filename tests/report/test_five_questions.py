@@ -115,8 +115,8 @@ def test_a_gate_that_models_yaml_relaxes_is_named() -> None:
     (both,) = run.questions
     (alone,) = questions_of([row for row in run.ranked if row.audit == "off"])
 
-    assert run.words == "PASSES; models.yaml relaxes 1 gate that would block"
-    assert [row.audit for row in both.relaxed] == ["off"]
-    said = "Not known: 1 of 1 gate passes; models.yaml relaxes 1 that would block."
-    assert (both.sign, both.answer) == ("not run", said)
-    assert alone.answer == "Not judged: models.yaml relaxes 1 that would block."
+    assert str(run.verdict) == "ACCEPTED (1 fail): models.yaml relaxes 1 gate that would block: off"
+    assert [row.audit for row in both.bad] == ["off"]
+    said = "No: 1 of 2 gates fails, which models.yaml accepts."
+    assert (both.sign, both.answer) == ("accepted", said)
+    assert alone.answer == "No: 1 of 1 gate fails, which models.yaml accepts."

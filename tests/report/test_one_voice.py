@@ -120,14 +120,14 @@ def test_of_several_models_the_questions_have_one_answer() -> None:
 
 
 def test_every_output_names_what_models_yaml_relaxes(run: Results) -> None:
-    """A run that passes for it says so wherever its verdict stands."""
+    """A run that passes for it is ACCEPTED, and says so wherever its verdict stands."""
     policy = Policy(everywhere=Rules(severity={"fails": Severity.INFO}))
     off = results(decide(list(run.findings[:2] + run.findings[5:6]), policy, TODAY))
     said = "models.yaml relaxes 1 gate that would block"
 
-    assert str(off.verdict) == f"PASSES: {said}: fails"
-    assert f"PASSES; {said}</h2>" in html_page.render(off)
-    assert "<b>Agree</b> with what models.yaml relaxes" in html_page.render(off)
+    assert str(off.verdict) == f"ACCEPTED (1 fail): {said}: fails"
+    assert "<b>Agree</b> with what models.yaml" in html_page.render(off)
+    assert "Relaxed without a reason by models.yaml: severity: fails." in html_page.render(off)
     assert said in markdown.render(off)
     assert f"{said}: fails" in "".join(each.text for each in terminal.summary(summarize(off)))
     assert said in replay.lines(replay.summarize(off, off, None))[-1]

@@ -124,7 +124,7 @@ def test_only_what_random_scores_pass_is_doubted() -> None:
         (
             [but(PASSES, verdict=Verdict.FAIL, known="So.")],
             [],
-            "Release only if you agree with what is accepted",
+            "Release only if you agree with what models.yaml accepts",
         ),
         ([PASSES, found(-2, -1)], [], "Do not release"),
         ([PASSES], ["-k"], "Do not release yet: this run left something out, so run all of it"),
