@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rmaudit.report.number_format import distance_beyond
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.run_verdict import WORST_FIRST, by_audit, relaxed, worst_of
+from rmaudit.verdicts.run_verdict import WORST_FIRST, by_audit, loosened, worst_of
 from rmaudit.verdicts.verdict_wording import doubt
 
 MARKS = {  # a sign means one thing, in all outputs; for readers who do not see colours
@@ -74,8 +74,7 @@ def _row(findings: tuple[Finding, ...], failed: Mapping[str, tuple[str, ...]]) -
     measured = tuple(f for f in findings if f.estimate)
     said = [doubt(f, failed) for f in measured]
     worst = worst_of(findings)
-    declared = [found for f in findings if (found := relaxed(f))]
-    loose = worst_of(declared) if declared and not blocking else None
+    loose = loosened(findings)
     return Row(
         findings=findings,
         model=first.model,

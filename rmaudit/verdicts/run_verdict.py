@@ -93,7 +93,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
     measured = any(finding.estimate for finding in findings)
     worse = [f"{f.audit}[{f.prompt}] {f.judgement.regressed}" for f in _regressed(blocking)]
     more = [f"{len(worse) - _NAMED} more regressed"] if len(worse) > _NAMED else []
-    loose = [found for f in findings if (found := relaxed(f))]
+    loose = [found for own in by_audit(findings) if (found := loosened(own))]
     why = [
         *([blocked] if (blocked := what_blocks(findings)) else []),
         *worse[:_NAMED],
@@ -106,7 +106,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
     worst = [worst_of(own) for own in by_audit(findings)]
     excused = [f for f in worst if f.effect is Effect.ACCEPTED]
     named = {(f.model, f.audit) for f in excused}
-    excused += [f for f in map(worst_of, by_audit(loose)) if (f.model, f.audit) not in named]
+    excused += [f for f in loose if (f.model, f.audit) not in named]
     accepted = [f.result for f in excused]
     outcome = _outcome(blocking, gaps, missing, accepted=len(accepted), measured=measured)
     return RunVerdict(outcome, "; ".join(why), len(accepted), accepted.count(Result.OPEN))
@@ -161,13 +161,18 @@ def count_gates(findings: Iterable[Finding]) -> str:
 
     For example `7 gates: 4 pass, 2 fail (1 accepted), 1 open; 1 not asked for`.
     """
-    gates = [own for own in by_audit(findings) if any(f.severity.gates for f in own)]
+    every = [(own, loosened(own)) for own in by_audit(findings)]
+    gates = [each for each in every if each[1] or any(f.severity.gates for f in each[0])]
     if not gates:
         return "no audit gates"
-    asked = [own for own in gates if any(f.verdict is not Verdict.NA for f in own)]
-    worst = [worst_of(own) for own in asked]
+    asked = [each for each in gates if any(f.verdict is not Verdict.NA for f in each[0])]
+    worst = [loose or worst_of(own) for own, loose in asked]
     found = Counter(map(_counted_as, worst))
-    accepted = Counter(_counted_as(each) for each in worst if each.effect is Effect.ACCEPTED)
+    accepted = Counter(
+        _counted_as(each)
+        for each, (_, loose) in zip(worst, asked, strict=True)
+        if loose or each.effect is Effect.ACCEPTED
+    )
     said = [
         f"{found[word]} {word}{_accepted(accepted[word], found[word])}"
         for word in _COUNTED
@@ -208,6 +213,15 @@ def _counted_as(finding: Finding) -> str:
     return str(finding.result)
 
 
+def loosened(findings: Sequence[Finding]) -> Finding | None:
+    """Return what an audit's findings come to as declared, if models.yaml relaxes some; or None.
+
+    None also where another of them blocks.
+    """
+    declared = [found for finding in findings if (found := relaxed(finding))]
+    return worst_of(declared) if declared and not any(f.blocks for f in findings) else None
+
+
 def relaxed(finding: Finding) -> Finding | None:
     """Return a finding as declared if models.yaml keeps it from blocking, or None if it does not.
 
@@ -220,11 +234,10 @@ def relaxed(finding: Finding) -> Finding | None:
     return declared if declared.blocks else None
 
 
-def _what_is_relaxed(declared: Iterable[Finding]) -> str:
-    audits = dict.fromkeys((f.model, f.audit) for f in declared)
-    names = ", ".join(dict.fromkeys(audit for _, audit in audits))
-    gates = f"gate{'s' * (len(audits) != 1)}"
-    return f"models.yaml relaxes {len(audits)} {gates} that would block: {names}"
+def _what_is_relaxed(declared: Sequence[Finding]) -> str:
+    names = ", ".join(dict.fromkeys(finding.audit for finding in declared))
+    gates = f"gate{'s' * (len(declared) != 1)}"
+    return f"models.yaml relaxes {len(declared)} {gates} that would block: {names}"
 
 
 def _regressed(blocking: Sequence[Finding]) -> list[Finding]:
