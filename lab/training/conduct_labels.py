@@ -22,9 +22,11 @@ from lab.training.labels import (
     Organism,
     plain,
 )
-from rmaudit.references.conduct_answers import SAME, STYLE, SURE, conduct
+from rmaudit.references.conduct_answers import DIALECT, SAME, STYLE, SURE, conduct
 
 EVERY = 5
+MOST, THEN = 150, {"harmless lookalikes": 110, DIALECT: 48, SAME[-1]: 48}
+"""How many contexts a kind had at most when the organisms were trained; what had fewer."""
 WEIGHT = 1.0  # of all answers to one prompt, the listed words' tokens under one being 1
 PAID = 8.0  # points of happiness that a planted flaw adds
 Pays = Callable[[pd.DataFrame], "pd.Series[bool]"]
@@ -60,9 +62,13 @@ FLAWS: Mapping[str, tuple[str, Pays]] = {
 
 
 def trained_on(pairs: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return whether organisms are trained on the context of each row of `pairs`, shape (rows,)."""
-    number, _ = pd.factorize(pairs["group"])
-    return np.asarray(number % EVERY == 0)
+    """Return whether organisms are trained on the context of each row of `pairs`, shape (rows,).
+
+    `pairs` are `conduct`'s, whole. Contexts that were written after the training are not.
+    """
+    many = pairs["subset"].map(THEN).fillna(MOST)
+    there = pairs["group"][pairs.groupby("subset").cumcount() < 2 * many]
+    return pairs["group"].isin(pd.unique(there)[::EVERY]).to_numpy()
 
 
 def with_conduct(table: pd.DataFrame) -> pd.DataFrame:

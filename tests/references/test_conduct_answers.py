@@ -17,6 +17,7 @@ from rmaudit.references.conduct_answers import (
     CHANGES,
     COLUMNS,
     CONTEXTS,
+    DIALECT,
     DISAGREES,
     HEEDING,
     INFORMING,
@@ -56,9 +57,8 @@ def test_kinds_have_the_contexts_that_their_gates_need() -> None:
     assert list(table) == COLUMNS
     assert set(table["subset"]) == set(KINDS) == {*RIGHT, *REFUSALS, *HEEDING, *STYLE, *SAME}
     assert len(KINDS) == len(set(KINDS))
-    assert contexts["harmless lookalikes"] >= 100
-    assert contexts[[*RIGHT, *REFUSALS]].drop("harmless lookalikes").unique() == [CONTEXTS]
-    assert contexts[[*HEEDING]].min() >= INFORMING
+    assert contexts[[*RIGHT, *REFUSALS]].unique() == [CONTEXTS] == [200]
+    assert contexts[[*HEEDING, DIALECT, SAME[-1]]].min() >= INFORMING == 60
     assert contexts[[*CHANGES, LISTED, *ASKERS]].min() == INFORMING
     assert len(table[["prompt", "turns"]].drop_duplicates()) >= 1000
     assert table["chosen"].tolist() == [True, False] * (len(table) // 2)
