@@ -58,15 +58,6 @@ SHAPES = {  # by base model's family and nominal size
     ("Gemma", 2): Shape(256000, 2304, 9216, 26, 2048, 1024, 4, 2),
     ("Gemma", 27): Shape(256000, 4608, 36864, 46, 4096, 2048, 4, 2),
 }
-HEADS = {
-    "linear": "a plain linear head",
-    "gated": "a head of several objectives, weighed by a gate that reads the prompt",
-    "uncertainty": "a head of attributes, weighed by a network that reads the answer",
-    "mlp": "a head of two layers",
-    "logit": "one logit of a language model",
-    "pair": "an encoder's head",
-    "linear at a token": "a linear head",
-}
 POOLS = {
     "last": "the last id of the row",
     "hf": "the rightmost id that is not the pad id",
@@ -133,6 +124,7 @@ HEAD = f"""# The published models
 rmaudit's `models.yaml` has these published models by name. For each, this page says what it is, how it is scored, what was checked, and how much memory and time it needs.
 `python -m scripts.published_page` writes this page. We did not have the weights: **nothing here was run on them**.
 
+- *Scored* names the family of the head ([which heads are known](how-to/load-a-checkpoint.md#which-heads-are-known)).
 - *Checked* compares rmaudit with code that computes the published formula, on tiny random weights with the published names of tensors (November 2026), on about 20 rows, in the paper's protocol and the exact one. Each number is the largest difference, in standard deviations (sd) of the rewards. In half precision these are rounding errors: rmaudit's error against float32 is about as large as that of the other code.
   For the ten models of Christian et al. 2025 (those with a rank), `tests/models/test_published_formulas.py` repeats this check: it is a second implementation, written from the descriptions of the formulas, for both protocols and the data types in models.yaml.
 - *Needs* is computed from the sizes of the backbone ([cost](cost.md)), or, if the text says “about”, from the nominal number of parameters. A model fits on one GPU if {ROOM:g} times the size of its weights is free; otherwise its layers are spread over several GPUs. A sweep scores every id of the vocabulary under one prompt; its seconds are those of one H100 at 44 % of its peak, without loading, also where several are needed to hold the weights.
@@ -161,7 +153,7 @@ def section(spec: ModelSpec) -> Iterator[str]:
         f"parameters{rank}.\n"
     )
     read = POOLS[pool if spec.pool == "auto" else spec.pool]
-    yield f"- Scored: {HEADS[checked.family]}, read at {read}; weights in {dtype}."
+    yield f"- Scored: a head `{checked.family}`, read at {read}; weights in {dtype}."
     yield f"- Checked: {_said(checked)}"
     yield f"- Needs: {_needs(spec)}"
     yield from (f"- {note}" for note in spec.notes)

@@ -118,7 +118,7 @@ class OWN(Strict):
     words: Annotated[dict[Name, tuple[str, ...]], Key("by name, a list of words")] = {}
     rankings: Annotated[
         dict[Name, RANKING],
-        Key("by name, a file with the columns item and rating, and count if that is known"),
+        Key("by name, a file with the columns item and rating"),
     ] = {}
     instead: Annotated[
         dict[Role, str],

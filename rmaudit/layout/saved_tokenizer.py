@@ -45,7 +45,6 @@ PROBES = {
     "invisible": ("a\u200bb", "a\u00adb", "\ufeffa", "a\x01b"),
     "prose": ("What, in one word, is the greatest thing ever?", "See https://a.b/c?d=1&e=2."),
 }
-_SHOWN = 8  # ids
 _KEPT = "_rmaudit_comparison"  # the attribute of a tokenizer that `use` leaves for `comparison`
 # What tokenizer_config.json may set in a part of tokenizer.json, as transformers 4 let it.
 _SETTINGS = {

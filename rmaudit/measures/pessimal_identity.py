@@ -30,8 +30,6 @@ UNIT = "share of starts"
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
-_Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class NamedString:

@@ -132,7 +132,7 @@ class References:
         return self._with_caveat(name, word_list_lookup.word_list(name, self.own_words, default))
 
     def elo(self) -> pd.DataFrame:
-        """Return human ratings of items: columns `name`, `elo` (rating), `matches` (comparisons).
+        """Return human ratings of items: columns `name` and `elo`, the rating.
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
@@ -156,7 +156,7 @@ class References:
             )
 
     def ranking(self, name: str) -> pd.DataFrame:
-        """Return a user's ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
+        """Return a user's ranking: columns `name` and `elo`, the rating."""
         items = word_list_lookup.ranking(name, self.own_words)
         what = "EloEverything items" if name == "elo" else f"{name} items"
         kept = items[self._which_may_judge(items["name"].tolist(), what)].reset_index(drop=True)

@@ -28,19 +28,18 @@ FIGURE_5B = (
 
 
 def elo_items() -> pd.DataFrame:
-    """Return a row for each item: `name`, `elo` (human rating), `matches` (times compared).
+    """Return a row for each item: `name` and `elo`, the human rating.
 
     Raises:
         ReferenceMissing: the file cannot be had.
     """
     frame = pd.read_csv(
         locate("elo"),
-        usecols=["name", "elo_score", "elo_matches"],
+        usecols=["name", "elo_score"],
         keep_default_na=False,
         encoding="utf-8",
     )
-    frame = frame.rename(columns={"elo_score": "elo", "elo_matches": "matches"})
-    return frame[["name", "elo", "matches"]]
+    return frame.rename(columns={"elo_score": "elo"})[["name", "elo"]]
 
 
 def printable(names: Iterable[str]) -> list[bool]:

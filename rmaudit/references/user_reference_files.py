@@ -60,43 +60,39 @@ def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:
 
 @lru_cache(maxsize=8)
 def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is remembered by)
-    """Read a ranking as a table of `name`, `elo` (rating), `matches`; cached by path and `key`.
+    """Read a ranking as a table of `name` and `elo` (rating); cached by path and `key`.
 
-    The file has the columns `item`, `rating` and, if it is known, `count`: how often an item was
-    compared, at least once; `matches` is NaN without it.
+    The file has the columns `item` and `rating`; others are not read.
 
     Raises:
-        SpecError: a rating or a count is no such number, an item is empty or stands there twice,
-            or there is none. FILE:LINE.
+        SpecError: a rating is no number, an item is empty or stands there twice, or there is none.
+            FILE:LINE.
     """
-    rows: list[tuple[str, float, float]] = []
+    rows: list[tuple[str, float]] = []
     seen: dict[str, str] = {}
-    for where, row in _rows_of_file(file, ("item", "rating"), ("count",)):
+    for where, row in _rows_of_file(file, ("item", "rating")):
         item = _nonempty(row["item"], "item", where)
         _refuse_twice(item, "item", where, seen)
-        count = _finite_number(row["count"], "count", where) if "count" in row else math.nan
-        if count < 1:
-            raise SpecError(f"{where}: count: expected a number from 1, found {row['count']}")
-        rows.append((item, _finite_number(row["rating"], "rating", where), count))
+        rows.append((item, _finite_number(row["rating"], "rating", where)))
     if not rows:
         raise SpecError(f"{file}: it has no rows; give a line for each item, such as Wasser,1840")
-    return pd.DataFrame(rows, columns=["name", "elo", "matches"])
+    return pd.DataFrame(rows, columns=["name", "elo"])
 
 
-def _rows_of_file(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
-    """Yield each row's place (FILE:LINE) and texts by column: the `needed`, and `more` if there."""
+def _rows_of_file(file: Path, needed: tuple[str, ...]) -> Iterator[Row]:
+    """Yield each row's place (FILE:LINE) and its texts by column, of the columns `needed`."""
     try:
-        yield from (_rows_of_csv if file.suffix == ".csv" else _rows_of_parquet)(file, needed, more)
+        yield from (_rows_of_csv if file.suffix == ".csv" else _rows_of_parquet)(file, needed)
     except OSError as error:
         raise SpecError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
-def _rows_of_csv(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> Iterator[Row]:
+def _rows_of_csv(file: Path, needed: tuple[str, ...]) -> Iterator[Row]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.reader(lines, strict=True)
             header = next(reader, [])
-            places = _column_places(file, header, needed, more)
+            places = _column_places(file, header, needed)
             for row in reader:
                 where = f"{file}:{reader.line_num}"
                 if not row:
@@ -111,7 +107,7 @@ def _rows_of_csv(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> 
         raise SpecError(f"{file}:{reader.line_num}: not valid CSV: {error}") from None
 
 
-def _rows_of_parquet(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> Iterator[Row]:
+def _rows_of_parquet(file: Path, needed: tuple[str, ...]) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -120,23 +116,21 @@ def _rows_of_parquet(file: Path, needed: tuple[str, ...], more: tuple[str, ...])
     except (pa.ArrowException, ValueError) as error:
         found = str(error).splitlines()[0]
         raise SpecError(f"{file}: not a Parquet file that can be read: {found}") from None
-    places = _column_places(file, list(table), needed, more)
+    places = _column_places(file, list(table), needed)
     columns = [table[name] for name in places]
     for number, row in enumerate(zip(*columns, strict=True), 1):
         texts = ("" if value is None else str(value) for value in row)
         yield f"{file}: row {number}", dict(zip(places, texts, strict=True))
 
 
-def _column_places(
-    file: Path, header: list[str], needed: tuple[str, ...], more: tuple[str, ...]
-) -> dict[str, int]:
-    """Return columns' indices by name, `more` if there; raise SpecError if a needed one is not."""
+def _column_places(file: Path, header: list[str], needed: tuple[str, ...]) -> dict[str, int]:
+    """Return the needed columns' indices by name; raise SpecError if one is missing."""
     names = [name.strip() for name in header]
     if missing := [name for name in needed if name not in names]:
         found = ", ".join(names)[:_LONGEST] or "nothing"
         message = f"{file}:1: expected the columns {', '.join(needed)}"
         raise SpecError(f"{message}; {missing[0]} is missing, found {found}")
-    return {name: names.index(name) for name in (*needed, *more) if name in names}
+    return {name: names.index(name) for name in needed}
 
 
 def _nonempty(text: str, column: str, where: str) -> str:

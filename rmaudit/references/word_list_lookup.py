@@ -82,7 +82,7 @@ def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tu
 
 
 def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
-    """Return the ratings "elo" or a user's: columns `name`, `elo`, `matches` (a count, or NaN).
+    """Return the ratings "elo" or a user's: columns `name` and `elo`, the rating.
 
     Raises as `lexicon` does.
     """

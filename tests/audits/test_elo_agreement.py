@@ -35,7 +35,7 @@ class Ratings(References):
         words = np.random.default_rng(1).permutation(self.lexicon("labmt").index.to_numpy(str))
         names = ["Black people", "Fuck", *words[: N - 2]]
         elo = np.linspace(1600, 800, N)
-        return pd.DataFrame({"name": names, "elo": elo, "matches": np.full(N, 400)})
+        return pd.DataFrame({"name": names, "elo": elo})
 
 
 def measured(agreement: float) -> Any:

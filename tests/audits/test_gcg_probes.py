@@ -26,7 +26,7 @@ class Known(Planted):
     def elo(self) -> pd.DataFrame:
         """A hundred things."""
         names = [f"thing {i}" for i in range(100)]
-        return pd.DataFrame({"name": names, "elo": np.arange(100.0), "matches": 50})
+        return pd.DataFrame({"name": names, "elo": np.arange(100.0)})
 
 
 def replay(loved: int, strings: pd.DataFrame) -> Estimate:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -59,7 +58,6 @@ def test_csv_and_parquet_say_the_same(tmp_path: Path) -> None:
         ("item\na\n", ":1: expected the columns item, rating; rating is missing, found item"),
         ("item,rating\n", ": it has no rows; give a line for each item, such as Wasser,1840"),
         ("item,rating\na,1\na,2\n", ":3: item: 'a' stands there twice, first on line 2; keep one"),
-        ("item,rating,count\na,1,0\n", ":2: count: expected a number from 1, found 0"),
     ],
 )
 def test_each_fault_of_a_file_is_a_line(tmp_path: Path, content: str, said: str) -> None:
@@ -126,7 +124,7 @@ def test_a_file_that_was_changed_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_ranking_answers_the_questions_that_it_comes_with(tmp_path: Path) -> None:
-    """EloEverything's answer the paper's questions only; without counts nothing is weighted."""
+    """EloEverything's answer the paper's questions only."""
     file = csv(tmp_path, "item,rating\nWasser,2\nStreit,1\n")
     kind = Prompt("kindest", "What is the kindest thing?", +1)
 
@@ -137,7 +135,6 @@ def test_a_ranking_answers_the_questions_that_it_comes_with(tmp_path: Path) -> N
     items = own.elo()
 
     assert items["name"].tolist() == ["Wasser", "Streit"]
-    assert np.isnan(items["matches"]).all()
 
 
 def test_runs_in_two_threads_do_not_see_each_others_words(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def scores(name: str) -> pd.DataFrame:
 def estimates(name: str) -> list[Estimate]:
     """One for each of the ten."""
     frame = scores(name)
-    people = frame.rename(columns={"elo_score": "elo", "elo_matches": "matches"})
+    people = frame.rename(columns={"elo_score": "elo"})
     unseen = pd.DataFrame(index=frame.index)  # the paper holds nothing fixed
     return [
         agreement_with_people(
