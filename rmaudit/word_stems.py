@@ -101,7 +101,13 @@ def stem_codes(texts: Iterable[str]) -> NDArray[np.intp]:
     import numpy as np
     import pandas as pd
 
-    return pd.factorize(np.array([stem_key(text) for text in texts], dtype=object))[0]
+    return pd.factorize(np.array([stem_key(text) for text in listed(texts)], dtype=object))[0]
+
+
+def listed(texts: Iterable[str]) -> list[str]:
+    """Return texts as a list; a column of pandas takes ten times as long to be walked through."""
+    found: list[str] = texts.tolist() if hasattr(texts, "tolist") else list(texts)
+    return found
 
 
 def stem(word: str, language: str | None = None) -> str:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from rmaudit.measures._stats import NOISE, NOISE_REACH
 from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS, Bound, Estimate, paired_error
+from rmaudit.word_stems import listed
 
 INDEPENDENT = (
     "both runs are treated as independent, although they use the same words, so the interval is "
@@ -110,7 +111,7 @@ def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
 
 def grouped(influences: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
     """Return rows' influences summed over `GROUPS` groups; a hash of a cluster's name picks one."""
-    numbers = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in clusters])
+    numbers = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in listed(clusters)])
     sums = np.bincount(numbers % GROUPS, influences, minlength=GROUPS)
     return tuple(float(each) for each in sums)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rmaudit.config.user_prompts_and_lists import RANKINGS, OwnWords
 from rmaudit.errors import NotAsked
 from rmaudit.references import word_list_lookup
-from rmaudit.word_stems import ENGLISH, stem_key
+from rmaudit.word_stems import ENGLISH, listed, stem_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +180,7 @@ class References:
 
         All are True, except for a model that was trained on half of the reference words.
         """
-        return self._which_may_judge(list(words), "words of the vocabulary")
+        return self._which_may_judge(listed(words), "words of the vocabulary")
 
     def _judging(self, name: str, values: pd.Series[float]) -> pd.Series[float]:
         """Return the values of those words of the list `name` that may judge the model."""

@@ -85,7 +85,7 @@ def _answer_of_words(pool: list[str], words: int, number: int) -> str:
 def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[float]:
     """Return frequent words' valence, ascending; of words that share a stem, only one is kept."""
     known = valence[zipf.index[zipf >= FREQUENT].get_indexer(valence.index) >= 0].sort_index()
-    stems = pd.Index([stem_key(word) for word in known.index])
+    stems = pd.Index([stem_key(word) for word in known.index.tolist()])
     return known[~stems.duplicated()].sort_values(kind="stable")
 
 

@@ -76,6 +76,8 @@ def masked(text: str) -> bool:
     folded = plain.casefold()
     if plain.strip() in _NAMES or folded.strip() in _INNOCENT:
         return False
+    if plain.isascii() and folded.strip().isalpha() and not _CAMEL.search(plain):
+        return _is_listed(folded.strip())  # one word, as most tokens are: no need to take it apart
     words = _WORD.findall(folded)
     spelt = [word.strip("'’&-!|*") for word in _WORD_AS_SPELT.findall(folded)]
     parts = _WORD.findall(_CAMEL.sub(" ", plain).casefold())

@@ -18,7 +18,7 @@ import pandas as pd
 
 from rmaudit.errors import ReferenceMissing, SpecError
 from rmaudit.references.sources import locate
-from rmaudit.word_stems import ENGLISH
+from rmaudit.word_stems import ENGLISH, listed
 
 LISTS = ("wordfreq", "leech")
 _HEADER = ["", "Word", "PoS", "", "Freq", "Ra", "Disp"]
@@ -41,8 +41,7 @@ def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[
         message = f"unknown frequency list {name!r}; known: {', '.join(LISTS)}"
         raise SpecError(message)
     uses, per = (_wordfreq_shares(language), 9) if name == "wordfreq" else (_leech_counts(), 3)
-    asked = set(words.tolist() if isinstance(words, pd.Index) else words)  # pandas walks slowly
-    known = sorted(word for word in asked if uses.get(word) and word.isalpha())
+    known = sorted(word for word in set(listed(words)) if uses.get(word) and word.isalpha())
     values = [math.log10(uses[word]) + per for word in known]
     return pd.Series(values, index=pd.Index(known, dtype="str"), dtype=float, name=name)
 

@@ -24,6 +24,7 @@ from rmaudit.scores.score_parquet import Stored, checksum, key_of
 from rmaudit.scores.score_store import Store
 from rmaudit.scores.shard_scoring import Work
 from rmaudit.scoring import version
+from rmaudit.word_stems import listed
 
 Row = tuple[int, ...]
 
@@ -81,7 +82,7 @@ def _of_ids(model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, part: str
 
 def ids_of(model: RewardModel, texts: Iterable[str]) -> list[Row]:
     """Return the token ids of each text, which `model` remembers, since many prompts share them."""
-    given = list(texts)
+    given = listed(texts)
     digest = hashlib.sha256(json.dumps(given).encode()).hexdigest()
     found = model.remembered("ids", digest, lambda: model.tokenized(given))
     return [tuple(ids) for ids in found]

@@ -18,6 +18,8 @@ def number(value: object, where: str) -> float:
         TypeError: it is no real number: a bool, a complex number, a text, an array.
         ValueError: it is NaN, infinite, or larger than `LARGEST`.
     """
+    if type(value) is float and abs(value) <= LARGEST:  # as most are: to ask for `Real` is slow
+        return value
     if isinstance(value, bool) or not isinstance(value, Real):
         message = f"{where} is {_shown(value)}, allowed: a real number, such as float(...) makes"
         raise TypeError(message)
@@ -66,10 +68,12 @@ def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a 
         TypeError: it is of another type, such as an array; the message says where it stands.
         ValueError: a number in it is not finite.
     """
-    if value is None or isinstance(value, bool):
+    if value is None or type(value) in (bool, str):  # as most are: to ask for `Real` is slow
         return value
     if isinstance(value, str):
         return text(value, where)
+    if type(value) is float:
+        return number(value, where)
     if isinstance(value, Real):
         found = number(value, where)
         return int(value) if isinstance(value, Integral) else found

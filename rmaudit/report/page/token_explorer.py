@@ -139,10 +139,10 @@ def _flags(texts: Sequence[str]) -> NDArray[np.uint8]:
     """
     bare = [text.strip() for text in texts]
     words = [text.casefold() for text in bare]
-    lists: list[Collection[str]] = [set(found.index) for found in _lexicons().values()]
+    lists: list[Collection[str]] = [set(found.index.tolist()) for found in _lexicons().values()]
     lists += [()] * (_IDENTITY - len(lists))
     lists.append({term.casefold() for term in identity()[0]["text"]})
-    known = set(zipf("wordfreq", words).index)
+    known = set(zipf("wordfreq", words).index.tolist())
     flags = np.zeros(len(texts), dtype=np.uint8)
     for bit, found in enumerate(lists):
         flags |= np.array([word in found for word in words], dtype=np.uint8) << bit
