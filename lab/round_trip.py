@@ -25,7 +25,8 @@ import pandas as pd
 
 from lab.harness import arguments
 from rmaudit.checkpoints import adapter_files, checkpoint_source
-from rmaudit.config.model_registry import ModelSpec, known_models, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import ModelSpec, known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache, is_folder
 from rmaudit.conversation import Asked
 from rmaudit.layout import tokenizers

@@ -16,7 +16,7 @@ CEILINGS = {
     ".": (10, 1650),
     "checkpoints": (30, 4600),
     "cli": (17, 2900),
-    "config": (13, 2350),
+    "config": (14, 2375),
     "distributed": (8, 1500),
     "integrations": (3, 450),
     "layout": (12, 1950),

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.third_party_errors import as_model_error, short
-from rmaudit.config.model_registry import ModelSpec, newest
+from rmaudit.config.model_lookup import newest
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import typer
 
 from rmaudit.cli.printing import ERROR, UNDECIDED, echo_json, fail, say, show
 from rmaudit.cli.shared_options import AsJson, grouped, models_meant, path_or_url
-from rmaudit.config.model_registry import ModelSpec, known_models, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import ModelSpec, known_models
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.servers import BARE_URL, secret_in
 from rmaudit.errors import RmauditError, SpecError

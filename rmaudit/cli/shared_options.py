@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from rmaudit.cli.printing import fail
-from rmaudit.config.model_registry import Dtype, ModelSpec, Registry, known_models, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import Dtype, ModelSpec, Registry, known_models
 from rmaudit.errors import SpecError
 from rmaudit.prompts import NAMES, PROMPTS, Prompt, prompt_meant
 from rmaudit.runs.option_parsing import Option

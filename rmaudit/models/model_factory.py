@@ -14,7 +14,8 @@ from typing import Any, cast
 from rmaudit.checkpoints import bundled_model
 from rmaudit.checkpoints.third_party_errors import brief, short
 from rmaudit.config import servers
-from rmaudit.config.model_registry import Dtype, ModelSpec, known_models, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import Dtype, ModelSpec, known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.scorer_functions import SOURCE
 from rmaudit.config.user_prompts_and_lists import OwnWords

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, cast
 
 import pytest
 
+from rmaudit.config.model_lookup import resolve
 from rmaudit.config.model_registry import (
     ModelSpec,
     Registry,
@@ -23,7 +24,6 @@ from rmaudit.config.model_registry import (
     is_bundled,
     is_hub_id,
     known_models,
-    resolve,
 )
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.user_prompts_and_lists import OwnWords

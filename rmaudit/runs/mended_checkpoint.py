@@ -10,7 +10,8 @@ from typing import Any
 
 from rmaudit.checkpoints import head_writing
 from rmaudit.checkpoints.checked_checkpoint import Checked
-from rmaudit.config.model_registry import FILE, MENDED
+from rmaudit.config.model_lookup import MENDED
+from rmaudit.config.model_registry import FILE
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.runs.head_mending import GateChange, Mended, salt_of

@@ -72,11 +72,9 @@ def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a 
         return value
     if isinstance(value, str):
         return text(value, where)
-    if type(value) is float:
-        return number(value, where)
-    if isinstance(value, Real):
+    if type(value) is float or isinstance(value, Real):
         found = number(value, where)
-        return int(value) if isinstance(value, Integral) else found
+        return found if type(value) is float or not isinstance(value, Integral) else int(value)
     if isinstance(value, tuple):
         return tuple(plain(item, f"{where}[{i}]") for i, item in enumerate(value))
     if isinstance(value, Mapping):

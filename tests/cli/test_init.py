@@ -14,7 +14,8 @@ import yaml
 
 import rmaudit
 from rmaudit.cli.init import required
-from rmaudit.config.model_registry import known_models, load_registry, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import known_models, load_registry
 from tests.cli.running import run
 from tests.toys import toy_checkpoint
 

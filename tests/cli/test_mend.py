@@ -14,7 +14,8 @@ from safetensors.numpy import load_file, save_file
 from typer.testing import Result
 
 from rmaudit.cli.mend import _lines_of_audits, _row
-from rmaudit.config.model_registry import known_models, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import known_models
 from rmaudit.models.checkpoint_model import with_head
 from rmaudit.models.head_states import linear_head, states_of_each
 from rmaudit.models.model_factory import load

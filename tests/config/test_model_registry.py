@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.config import paths_and_atomic_writes
+from rmaudit.config.model_lookup import resolve
 from rmaudit.config.model_registry import (
     ModelSpec,
     Registry,
@@ -14,7 +15,6 @@ from rmaudit.config.model_registry import (
     default_path,
     known_models,
     load_registry,
-    resolve,
 )
 from rmaudit.errors import SpecError
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rmaudit.config.model_registry import default_path, load_registry, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import default_path, load_registry
 from rmaudit.config.scorer_functions import scorer, scorers
 from rmaudit.errors import SpecError
 

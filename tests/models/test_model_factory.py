@@ -15,7 +15,8 @@ import pytest
 import rmaudit
 from rmaudit.checkpoints import bundled_model, checkpoint_source
 from rmaudit.config import servers
-from rmaudit.config.model_registry import ModelSpec, load_registry, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import ModelSpec, load_registry
 from rmaudit.errors import ModelError, NoWeights, RmauditError, SpecError
 from rmaudit.models import scoring_description
 from rmaudit.models.checkpoint_model import from_spec, with_head

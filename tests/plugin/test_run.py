@@ -11,7 +11,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rmaudit.config.model_registry import load_registry, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import load_registry
 from rmaudit.report import results_reader, writers
 from tests.plugin.conftest import HIGH, Ran, Run
 from tests.toys import toy_checkpoint

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rmaudit.config.model_registry import ModelSpec, known_models, resolve
+from rmaudit.config.model_lookup import resolve
+from rmaudit.config.model_registry import ModelSpec, known_models
 from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.recorded_model import TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
