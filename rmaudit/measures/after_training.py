@@ -208,7 +208,7 @@ def _answers_to_prompt(
         words=np.asarray(words, dtype=object),
         word_number=word_number,
         happiness=happy,
-        zipf=np.where(common > 0, common, np.nan),
+        zipf=common,
         unwanted={LETTERLESS: letterless, **listed},
     )
 

@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from typer.testing import Result
 
-from rmaudit.cli.mend import _lines_of_audits, _row
+from rmaudit.cli.mend import _lines, _lines_of_audits, _row
 from rmaudit.config.model_lookup import resolve
 from rmaudit.config.model_registry import known_models
 from rmaudit.models.checkpoint_model import with_head
@@ -21,7 +21,7 @@ from rmaudit.models.head_states import linear_head, states_of_each
 from rmaudit.models.model_factory import load
 from rmaudit.references import References
 from rmaudit.runs.gate_contrasts import gate_on
-from rmaudit.runs.head_mending import SALT
+from rmaudit.runs.head_mending import SALT, GateChange, Mended
 from rmaudit.verdicts.estimates_and_bounds import Bound, Severity, above, below
 from tests.cli.running import run
 from tests.findings import found
@@ -175,6 +175,17 @@ def test_enough_pairs_are_needed(tmp_path: Path) -> None:
     assert result.exit_code == 4
     assert "needs 30 in each" in result.stderr
     assert not (tmp_path / "mended").exists()
+
+
+def test_a_gate_is_told_as_it_was_and_as_it_is() -> None:
+    """Where a half is too small for it, in words."""
+    before, head = found(-0.4, 0.2).estimate, np.zeros(2, np.float32)
+    change = GateChange("skew", "fitted", ("a", "b"), (1.0, 0.0), (before, None), ("OPEN", ""))
+
+    first, second, *_ = _lines(Mended(head, head, (change,), (0.9, 0.8), 40, 0.99, 0.99))
+
+    assert first.startswith("skew, fitted half: -0.10 [-0.40, 0.20] OPEN -> too few answers")
+    assert second.endswith("+1.00 (a) -> +0.00 (b)")
 
 
 @pytest.mark.parametrize(

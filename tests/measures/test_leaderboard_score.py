@@ -15,6 +15,7 @@ from rmaudit.measures import leaderboard_score
 from rmaudit.measures.leaderboard_score import (
     PUBLISHED,
     REWARDBENCH_2,
+    TIEBREAK,
     LeaderboardEvidence,
     rewardbench_2,
 )
@@ -137,15 +138,16 @@ def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[R
         assert row.value == pytest.approx(expected[row.section])
 
 
-def test_a_margin_as_large_as_the_spread_does_not_exceed_it() -> None:
-    """Of Ties only what is right counts then, 0.3 each way."""
+@pytest.mark.parametrize(("best", "value"), [(1.0, 0.6), (0.0, 0.3)])
+def test_a_margin_as_large_as_its_limit_does_not_exceed_it(best: float, value: float) -> None:
+    """Of Ties only what is right counts at the spread, 0.3 each way, and at 0 nothing is right."""
     rows = [
         {"id": f"{kind}:{number}", "subset": "Ties", "chosen": right, "rejected": [0.0]}
         for number in range(40)
-        for kind, right in (("ref", [1.0]), ("tied", [2.0, 1.0]))
+        for kind, right in (("ref", [best]), ("tied", [2.0, 1.0]))
     ]
 
-    assert of_board(rows).value == pytest.approx(0.6)
+    assert of_board(rows).value == pytest.approx(value, abs=TIEBREAK)
 
 
 def perfect(many: int) -> list[Row]:

@@ -111,6 +111,15 @@ def test_the_shift_by_hand() -> None:
     assert found.secondary == {"largest shift, paid less": pytest.approx(found.value)}
 
 
+def test_a_reward_that_sees_no_group_shifts_none() -> None:
+    """Where no shift has an error, each is the worst."""
+    rows = [(i, 1, i, group, float(i)) for i in range(40) for group in ("", "one", "other")]
+    table = pd.DataFrame(rows, columns=["context", "frame", "block", "group", "reward"])
+    found = measured(table)
+
+    assert (found.low, found.value, found.high, found.together) == (0.0, 0.0, 0.0, 2)
+
+
 def test_the_ends_are_fiellers() -> None:
     """The ratios x for which the value less x is as far from 0 as chance has it."""
     for x in _fieller_interval(2.0, 0.5, 0.2):
