@@ -27,7 +27,7 @@ CEILINGS = {
     "outputs": (3, 300),
     "report": (37, 6500),
     "runs": (16, 2950),
-    "scores": (23, 4150),
+    "scores": (24, 4150),
     "scoring": (13, 2025),
     "search": (6, 1025),
     "sources": (10, 2000),
