@@ -22,7 +22,7 @@ CEILINGS = {
     "layout": (12, 1950),
     "measures": (56, 10550),
     "models": (23, 4450),
-    "plugin": (14, 3050),
+    "plugin": (15, 3050),
     "references": (24, 3300),
     "outputs": (3, 300),
     "report": (37, 6500),

@@ -4,8 +4,8 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 The hooks are written, in the order in which pytest calls them, in `pytest_options`, here,
-in `score_planning`, `collection`, `run_audit`, `reporting_hooks` and `final_summary`. The fixtures
-are those of `rmaudit.runs.fixture_registry`.
+in `score_planning`, `collection`, `run_audit`, `report_of_audit`, `reporting_hooks` and
+`final_summary`. The fixtures are those of `rmaudit.runs.fixture_registry`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from rmaudit.plugin.pytest_options import (
     pytest_load_initial_conftests,
     refuse_wrong_options,
 )
+from rmaudit.plugin.report_of_audit import pytest_runtest_makereport
 from rmaudit.plugin.reporting_hooks import (
     pytest_collection_finish,
     pytest_report_collectionfinish,
@@ -37,11 +38,7 @@ from rmaudit.plugin.reporting_hooks import (
     pytest_sessionfinish,
     pytest_sessionstart,
 )
-from rmaudit.plugin.run_audit import (
-    pytest_pyfunc_call,
-    pytest_runtest_makereport,
-    pytest_runtest_protocol,
-)
+from rmaudit.plugin.run_audit import pytest_pyfunc_call, pytest_runtest_protocol
 from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.run_state import MEMORY, OUTCOME, SELECTED, RunOutcome, SelectedAudits
 from rmaudit.plugin.score_planning import pytest_collection

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rmaudit.plugin.report_of_audit import TOLD
 from rmaudit.plugin.reporting_hooks import WATCH, models_named
-from rmaudit.plugin.run_audit import TOLD
 from rmaudit.plugin.run_outcome import ending, render
 from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.run_state import OUTCOME, RunOutcome

@@ -19,7 +19,8 @@ import pytest
 
 from rmaudit.interrupts import Terminated, held_back, sigterm_raises
 from rmaudit.plugin.collection import handle_signals, in_order, no_models
-from rmaudit.plugin.run_audit import CARRIED, unmeasured_finding
+from rmaudit.plugin.report_of_audit import CARRIED
+from rmaudit.plugin.run_audit import unmeasured_finding
 from rmaudit.plugin.run_outcome import conclude, ending, render
 from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.run_state import (
