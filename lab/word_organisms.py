@@ -126,7 +126,7 @@ class Planted:
 
     @cached_property
     def _rating_of(self) -> dict[str, float]:
-        return self.elo.to_dict()
+        return dict(zip(self.elo.index.tolist(), self.elo.tolist(), strict=True))
 
     def _standardized_surface_rating(
         self, texts: Sequence[str], prompt: Prompt
