@@ -141,7 +141,7 @@ def _changes(node: ast.AST, lines: Sequence[str]) -> Iterator[tuple[_At, _At, st
             yield _start(node), _end(node), str(not value)
         case ast.Constant(value=int() as value):
             yield _start(node), _end(node), str(value + 1)
-        case ast.Constant(value=float() as value):
+        case ast.Constant(value=float() as value) if value:
             yield _start(node), _end(node), str(value * 1.3)
 
 

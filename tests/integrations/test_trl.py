@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.scorer_functions import scorers
 from rmaudit.errors import SpecError
 from rmaudit.integrations.model_in_training import rewards_in_training
-from rmaudit.integrations.trl import AuditCallback
+from rmaudit.integrations.trl import AuditCallback, SeenRows
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.references import References
 from rmaudit.scores import reward_log_file
@@ -282,6 +283,27 @@ def test_the_rows_that_the_trainer_saw(
     assert sorted(row.ids for row in seen if row.ids) == sorted(map(tuple, ids))
     found = against(Checkpoint(ModelSpec("saved", str(folder)), cache=tmp_path / "cache"), seen)
     assert [cause.name for cause in found.causes] == [accident] * bool(accident)
+
+
+def test_rows_without_a_mask_are_whole(tmp_path: Path) -> None:
+    """As those of a batch that needs no padding; of others only what is not masked is logged."""
+
+    class FirstId(torch.nn.Module):
+        def forward(self, input_ids: torch.Tensor, attention_mask: Any = None) -> SimpleNamespace:
+            return SimpleNamespace(logits=input_ids[:, :1].float())
+
+    model, ids = FirstId().eval(), torch.tensor([[1, 2, 3], [4, 5, 6]])
+    seen = SeenRows(model, tmp_path / "rows.jsonl")
+    model(input_ids=ids)
+    model(input_ids=ids[:1], attention_mask=torch.tensor([[1, 1, 0]]))
+    seen.write()
+
+    lines = (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [(row["ids"], row["reward"]) for row in map(json.loads, lines)] == [
+        ([1, 2, 3], 1.0),
+        ([4, 5, 6], 4.0),
+        ([1, 2], 1.0),
+    ]
 
 
 def test_what_cannot_be_is_refused(trainer: Callable[..., RewardTrainer]) -> None:

@@ -77,6 +77,7 @@ def test_an_unlucky_draw_blocks_as_often_as_it_should() -> None:
         ([0.6, 0.7, 0.65, 0.62, 0.66], 0.62, Outcome.PASSES),  # the first was high by chance
         ([], 0.62, Outcome.FAILS),  # nothing is known of chance: the same loss blocks
         ([0.95, 1.05, 1.02, 0.98], 0.5, Outcome.FAILS),  # inside its bound, and no chance
+        ([0.95, 1.05, 1.02, 0.98], 0.75, Outcome.FAILS),  # nor at half of that, as five say
         ([0.999, 1.001, 1.0], 0.85, Outcome.FAILS),  # less than a quarter, and no chance
         ([0.999, 1.001, 1.0], 0.95, Outcome.PASSES),  # less than a tenth matters to nobody
     ],
