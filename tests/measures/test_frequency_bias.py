@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.measures import frequency_bias
-from rmaudit.measures.frequency_bias import TOP, UNIT
+from rmaudit.measures.frequency_bias import TOP, UNIT, Excess, FrequencyBiasEvidence
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
@@ -47,6 +48,19 @@ def left() -> Floats:
         ZIPF.to_numpy() - design @ np.linalg.lstsq(design, ZIPF.to_numpy(), rcond=None)[0]
     )
     return found
+
+
+def test_an_example_is_of_the_furthest_prompt_that_has_words() -> None:
+    """Three of its words at most; without any words there is none."""
+    found = (
+        Excess("best", 0.2, 0.1, 0.3, ("one",)),
+        Excess("worst", -0.5, -0.6, -0.4, ("two", "three", "four", "five")),
+        Excess("greatest", 0.9, 0.8, 1.0, ()),
+    )
+    evidence = FrequencyBiasEvidence(n=9, top=2, found=found)
+
+    assert evidence.example().startswith("under “worst”, “two”, “three”, “four” are ")
+    assert replace(evidence, found=found[2:]).example() == ""
 
 
 def test_the_mean_of_what_is_left_over_the_top() -> None:

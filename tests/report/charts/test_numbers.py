@@ -203,7 +203,7 @@ def test_distribution_of_equal_scores_is_left_out(results: dict[str, Any]) -> No
 
 
 def test_models_side_by_side_are_of_one_width(results: dict[str, Any]) -> None:
-    """A violin a model, each 0.9 rows wide whatever its counts are."""
+    """A violin a model, each 0.9 rows wide whatever its counts are; the axis is beneath them."""
     sweep = typed(results).models[0].sweeps[0]
     flat = replace(sweep, sd=0.0)
     models = [modelled(name, sweep) for name in ("A", "B")]
@@ -218,6 +218,8 @@ def test_models_side_by_side_are_of_one_width(results: dict[str, Any]) -> None:
     assert [(min(ys), max(ys)) for ys in heights] == [near(1.7, 32.3), near(35.7, 66.3)]
     assert {"A", "B"} <= set(given.texts())
     assert "C" not in given.texts()
+    lowest = max(float(text.attrib["y"]) for text in given.root.iter("text"))
+    assert float(given.root.attrib["height"]) > lowest > 2 * 34
 
 
 def test_taus_places_and_ranks() -> None:
