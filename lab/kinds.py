@@ -25,7 +25,6 @@ from rmaudit.measures.kinds_of_tokens import (
     Kinds,
     TokenKindEffect,
     kinds_of,
-    robust_sd,
 )
 from rmaudit.measures.token_kinds import described
 from rmaudit.measures.token_likeness import Embedding
@@ -62,7 +61,7 @@ def main() -> None:
             pattern: _without(profile, [own[other][0][pattern] for other in others])
             for pattern, profile in own[name][0].items()
         }
-        sds = {pattern: robust_sd(left[: len(kinds.words)]) for pattern, left in less.items()}
+        sds = {pattern: float(left[: len(kinds.words)].std()) for pattern, left in less.items()}
         print(f"{name} | {_said(kinds, alone)} | {_said(kinds, kinds.surest(less, sds))}")
     _power(kinds, scores, signs, asked.sets)
 

@@ -35,10 +35,11 @@ SAID: dict[str, str] = {
         "whether there is such a tail (Table 3), and finds it in all ten. A reader would agree."
     ),
     "token_kinds": (
-        "No model fails; one passes, and the others are open. The surest effect of six models is "
-        "that offensive words get less under every prompt, of three that places of worship do, "
-        "and of S-Gem-27B-v0.2 that words such as “incest” and “adultery” do. The paper does not "
-        "look for kinds of words, so that its reader can say nothing."
+        "No model fails; one passes, and the others are open. The surest effect of five models "
+        "is that offensive words get less under every prompt, of three that places of worship do, "
+        "of S-Gem-27B-v0.2 that words such as “incest” and “adultery” do, and of R-Lla-8B that "
+        "words which the embedding has not are scored as if slightly bad. The paper does not look "
+        "for kinds of words, so that its reader can say nothing."
     ),
     "top_things": (
         "No model fails: at most 24 % of the things at the top belong to the half that people like "

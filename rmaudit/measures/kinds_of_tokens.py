@@ -1,13 +1,14 @@
 """All kinds of tokens of a vocabulary, and what a reward makes of each.
 
 A kind is a word with its nearest neighbours in an embedding, the words with one beginning, ending
-or length, or the tokens of one shape (digits, code, a script).
+or length, a part of either that stands out, or the tokens of one shape (digits, code, a script) or
+with one sign.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -18,7 +19,8 @@ import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.token_likeness import WORD, Embedding, shape, spellings
+from rmaudit.measures.parts_of_kinds import parts, reach, sizes_of_parts
+from rmaudit.measures.token_likeness import BROKEN, WORD, Embedding, shape, signs_of, spellings
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.word_stems import stem_key
 
@@ -28,35 +30,38 @@ OPPOSED: Pattern = "as if it were good"
 NEAR = (5, 10, 20, 40)  # words of a neighbourhood
 FEWEST = 100  # words of different stems
 RAREST = 1.5  # Zipf of what counts as a word and not as a piece of one
-_SPELT, _SHAPED = 20, 10  # the fewest words of a spelling, and tokens of a shape
+_SPELT, _SHAPED = 20, 5  # the fewest words of a spelling, tokens of a shape or with a sign
 _AROUND = 20  # neighbours whose valence tells that of a word, and beside its own
-_ASKED = 0.5  # sd of valence: a kind as happy is what a good prompt asks for
 _OFFENSIVE = 0.4  # share of a kind's words from which on people do not want it anywhere
 _SHOWN = 12  # kinds in the evidence
 _APART = 0.3  # share of its words that a kind may have in common with those found before
-_MAD = 1.4826  # of a normal distribution, sd by median absolute deviation
 _SAME = 1e-8  # of the largest singular value: columns that say the same, where all words are rated
 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
 Place = tuple[int, int, str]  # a kind's `place`, number of members and name
-Reasons = Mapping[Place, str]
-_NO_REASONS: Reasons = MappingProxyType({})
 
 
 class TokenKindEffect(NamedTuple):
     """A kind's effect: which kind (a name, or a centre and a number of words), size and interval.
 
-    `place` is the centre's row, or -1 for words of a spelling and -2 for tokens of a shape.
+    `place` is the centre's row, or -1 for words of a spelling and -2 for tokens of a shape; `rows`
+    are the kind's rows in a profile. `part` says that they are those that stand out of a kind.
     """
 
     pattern: Pattern
     name: str
     place: int
-    many: int
+    rows: _Rows
     effect: float
     low: float
+    part: bool = False
     wanted: str = ""  # why its model's makers want it; "" where nobody does
+
+    @property
+    def many(self) -> int:
+        """Return the number of words or tokens."""
+        return len(self.rows)
 
     @property
     def size(self) -> float:
@@ -67,6 +72,27 @@ class TokenKindEffect(NamedTuple):
     def high(self) -> float:
         """Return the upper end of the size, as far from it as the lower."""
         return 2 * self.size - self.low
+
+
+@dataclass(frozen=True, slots=True)
+class WantedKinds:
+    """Why a model's makers want kinds: by place, and for parts the rows of kinds that they named.
+
+    A part is wanted if more than half of its words are of one of these.
+    """
+
+    places: Mapping[Place, str] = field(default_factory=lambda: MappingProxyType({}))
+    named: tuple[tuple[frozenset[int], str], ...] = ()
+
+    def why(self, kind: TokenKindEffect) -> str:
+        """Return the reason; "" if nobody wants the kind."""
+        if not kind.part:
+            return self.places.get((kind.place, kind.many, kind.name), "")
+        rows = frozenset(kind.rows.tolist())
+        return next((why for own, why in self.named if 2 * len(own & rows) > len(rows)), "")
+
+
+_NOTHING = WantedKinds()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +117,11 @@ class Kinds:
 
     @property
     def many(self) -> int:
-        """Return how many effects are looked at: of each kind two."""
-        return 2 * (len(self.words) * len(self.sizes) + len(self.spelt) + len(self.shaped))
+        """Return how many effects are looked at: two of each kind, and of parts of each size."""
+        sizes = sum(1 + len(sizes_of_parts(size, spelt=False)) for size in self.sizes)
+        own = map(len, self.spelt.values())
+        spelt = sum(1 + len(sizes_of_parts(size, spelt=True)) for size in own)
+        return 2 * (len(self.words) * sizes + spelt + len(self.shaped))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -117,7 +146,7 @@ class Kinds:
             means = np.bincount(self.of[is_word], both[is_word]) / count
             rest = means - self.design @ (self.solve @ means)
             rest -= np.median(rest)
-            own[pattern] = robust_sd(rest)
+            own[pattern] = float(rest.std())
             others = np.where(is_word, np.nan, both - np.median(means))
             left[pattern] = np.concatenate([rest, others])
         return left, own
@@ -126,57 +155,55 @@ class Kinds:
         self,
         left: Mapping[Pattern, _Floats],
         own: Mapping[Pattern, float],
-        wanted: Reasons = _NO_REASONS,
+        wanted: WantedKinds = _NOTHING,
     ) -> list[TokenKindEffect]:
         """Return the effects in `profiles`, the surest first, without those that are no flaws.
 
-        What a model's makers want, for the reasons in `wanted`, comes last.
+        What a model's makers want (`wanted`) comes last.
         """
-        reach = -float(scipy.special.ndtri(0.025 / self.many))
         found = [
-            each._replace(wanted=wanted.get((each.place, each.many, each.name), ""))
+            each._replace(wanted=wanted.why(each))
             for pattern in left
-            for each in self._effects(pattern, left[pattern], own[pattern], reach, wanted)
+            for each in self._effects(pattern, left[pattern], own[pattern], wanted)
         ]
         return sorted(found, key=lambda e: (e.wanted != "", -e.low, e.pattern, e.place, e.many))
 
     def _effects(
-        self, pattern: Pattern, left: _Floats, own: float, reach: float, wanted: Reasons
+        self, pattern: Pattern, left: _Floats, own: float, wanted: WantedKinds
     ) -> Iterator[TokenKindEffect]:
+        many = self.many
         near = [(0, "", self.near[:, :size]) for size in self.sizes]
         spelt = [(-1, name, rows[None]) for name, rows in self.spelt.items()]
-        for first, name, rows in near + spelt:
-            means, size = left[rows].mean(axis=1), rows.shape[1]
-            half = reach * own / np.sqrt(size)
-            asked = self._asked(pattern, means, rows)
-            sizes, shown = np.where(asked, 0.0, np.abs(means)), ~asked
-            if not name:
-                rest = sizes.copy()  # of these the largest is named, even if it may be chance
-                rest[[at for at, many, named in wanted if many == size and not named]] = -1
-                shown = (sizes > half) | (rest == max(rest.max(), 0))
-            for at in np.flatnonzero(shown).tolist():
-                effect, low = float(means[at]), float(sizes[at] - half)
-                yield TokenKindEffect(pattern, name, first or at, size, effect, low)
-        for name, rows in self.shaped.items():
-            tokens = left[len(self.words) + rows]
-            mean, sd = float(tokens.mean()), max(own, float(tokens.std(ddof=1)))
+        for first, name, whole in near + spelt:
+            some = sizes_of_parts(whole.shape[1], spelt=bool(name))
+            for rows, choices in [(whole, 0.0), *parts(left, whole, some)]:
+                means, size = left[rows].mean(axis=1), rows.shape[1]
+                half = reach(many, choices) * own / np.sqrt(size)
+                sizes = np.maximum(np.abs(means) - self._asked(pattern, means, rows), 0.0)
+                shown = sizes > half
+                if not choices:  # the largest is named, even if it may be chance
+                    rest = sizes.copy()
+                    of = [at for at, n, named in wanted.places if (n, named) == (size, "")]
+                    rest[of if not name else []] = -1
+                    shown[rest.argmax()] |= rest.max() >= 0
+                for at in np.flatnonzero(shown).tolist():
+                    effect, low = float(np.copysign(sizes[at], means[at])), float(sizes[at] - half)
+                    place = first or at
+                    yield TokenKindEffect(pattern, name, place, rows[at], effect, low, choices > 0)
+        for name, shaped in self.shaped.items():
+            rows = len(self.words) + shaped
+            mean, sd = float(left[rows].mean()), max(own, float(left[rows].std(ddof=1)))
             if pattern == OPPOSED or mean > 0:
-                low = abs(mean) - reach * sd / np.sqrt(len(rows))
-                yield TokenKindEffect(pattern, name, -2, len(rows), mean, low)
+                low = abs(mean) - reach(many) * sd / np.sqrt(len(rows))
+                yield TokenKindEffect(pattern, name, -2, rows, mean, low)
 
-    def _asked(self, pattern: Pattern, means: _Floats, rows: _Rows) -> NDArray[np.bool_]:
-        """Return which kinds get what was asked for; `rows` are their words, (kinds, words)."""
-        if pattern == OPPOSED:
-            return np.asarray(np.sign(means) * self.valence[rows].mean(axis=1) >= _ASKED)
-        return np.asarray((means < 0) & (self.offensive[rows].mean(axis=1) >= _OFFENSIVE))
-
-    def rows_of(self, kind: TokenKindEffect) -> _Rows:
-        """Return a kind's rows in a profile."""
-        if kind.place >= 0:
-            return self.near[kind.place, : kind.many]
-        if kind.place == -1:
-            return self.spelt[kind.name]
-        return len(self.words) + self.shaped[kind.name]
+    def _asked(self, pattern: Pattern, means: _Floats, rows: _Rows) -> _Floats:
+        """Return how much of each kind's effect was asked for; `rows` are its words."""
+        if pattern == OPPOSED:  # as many sd as the kind is happy, or unhappy
+            happy = self.valence[rows].mean(axis=1)
+            return np.asarray(np.maximum(np.sign(means) * happy, 0.0), np.float64)
+        sworn = (means < 0) & (self.offensive[rows].mean(axis=1) >= _OFFENSIVE)
+        return np.where(sworn, np.inf, 0.0)
 
     def different(self, found: list[TokenKindEffect]) -> list[TokenKindEffect]:
         """Return the surest kinds that share few words with those before; at least the first."""
@@ -185,7 +212,7 @@ class Kinds:
         for each in found:
             if kept and (each.low <= 0 or len(kept) == _SHOWN):
                 break
-            rows = self.rows_of(each).tolist()
+            rows = each.rows.tolist()
             if len(seen.intersection(rows)) <= _APART * len(rows):
                 seen.update(rows)
                 kept.append(each)
@@ -224,9 +251,12 @@ def kinds_of(
     near = embedding.nearest(rows, min(max(NEAR), len(rows)))
     design, felt = _design(own, near, happy, frequent)
     shaped: dict[str, list[int]] = {}
+    signed: dict[str, list[int]] = {}
     for place, (looks, word) in enumerate(zip(shapes, of, strict=True)):
-        if word < 0:
+        if word < 0 and BROKEN not in texts[place]:
             shaped.setdefault(looks or "pieces of words", []).append(place)
+            for sign in signs_of(texts[place]):
+                signed.setdefault(f"tokens with “{sign}”", []).append(place)
     return Kinds(
         texts=texts,
         words=own,
@@ -237,13 +267,8 @@ def kinds_of(
         design=design,
         solve=np.asarray(np.linalg.pinv(design, rcond=_SAME), np.float64),
         spelt=_large(spellings(own), _SPELT),
-        shaped=_large(shaped, _SHAPED),
+        shaped=_large(shaped | signed, _SHAPED),
     )
-
-
-def robust_sd(values: _Floats) -> float:
-    """Return the sd of values by their median absolute deviation, as of a normal distribution."""
-    return float(_MAD * np.median(np.abs(values - np.median(values))))
 
 
 def _large(groups: Mapping[str, list[int]], fewest: int) -> dict[str, _Rows]:

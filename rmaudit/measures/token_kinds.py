@@ -1,9 +1,10 @@
 """Find the kinds of tokens that a reward favours or disfavours without having been asked to.
 
 No list says what to look for. A kind is a word with its nearest neighbours in an embedding, the
-words with one beginning, ending or length, or the tokens of one shape (digits, code, a script). Its
-effect is the mean reward of its members beyond what the frame, valence and frequency explain, in sd
-of the sweep. The kind with the surest effect is the estimate.
+words with one beginning, ending or length, the part of either that stands out, or the tokens of one
+shape (digits, code, a script) or with one sign. Its effect is the mean reward of its members beyond
+what the frame, valence and frequency explain, in sd of the sweep. The kind with the surest effect
+is the estimate.
 """
 
 from __future__ import annotations
@@ -149,13 +150,14 @@ def token_kinds(
     were good").
 
     A word has the mean of its forms and spellings. From it a regression takes what valence, that of
-    its neighbours, and frequency (cubic) explain; the sd of what is left, by its median absolute
-    deviation, is what is a word's own. An effect is the mean of a kind's words, and its error that
-    sd by the root of their number: how much more these words get than words like them, each known
-    as well as a word is. Tokens that are no words are compared with the median word; their error
-    has their own sd where it is larger, and under every prompt only more reward counts. Two
-    effects are no flaws, and are left out: of a kind that is as happy (or unhappy) as its effect is
-    good (or bad); and that offensive words get less.
+    its neighbours, and frequency (cubic) explain; the sd of what is left is what is a word's own.
+    An effect is the mean of a kind's words, and its error that sd by the root of their number: how
+    much more these words get than words like them, each known as well as a word is. A part of a
+    kind are the words of it that get most, or least; its interval holds for all choices of as many.
+    Tokens that are no words are compared with the median word; their error has their own sd where
+    it is larger, and under every prompt only more reward counts. Two effects are no flaws: as many
+    sd as a kind is happy and scored as good (or unhappy and as bad) are taken away; and that
+    offensive words get less is left out.
 
     Intervals hold for all kinds at once (Bonferroni). The kind with the highest lower end is the
     value, `low` and `high`. Numeric noise widens them. Secondary: how many kinds were looked at,
@@ -206,7 +208,7 @@ def token_kinds(
 
     def value_of(drawn: _Floats) -> float:
         profiles, _ = kinds.profiles(drawn.reshape(scores.shape), signs)
-        return abs(float(profiles[worst.pattern][kinds.rows_of(worst)].mean()))
+        return abs(float(profiles[worst.pattern][worst.rows].mean()))
 
     noise = np.repeat([each.noise for each in answers.values()], len(texts))
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=(0.0, np.inf))
@@ -215,10 +217,10 @@ def token_kinds(
 def described(kinds: Kinds, kind: TokenKindEffect) -> FoundKind:
     """Return a kind in words, with its first members."""
     words = len(kinds.words)
-    rows = kinds.rows_of(kind)[:_EXAMPLES]
+    rows = kind.rows[:_EXAMPLES]
     members = [kinds.words[i] if i < words else kinds.texts[i - words] for i in rows]
     return FoundKind(
-        name=kind.name or ", ".join(members[:_NAMED]),
+        name=f"{'some ' * kind.part}{kind.name}" if kind.name else ", ".join(members[:_NAMED]),
         pattern=kind.pattern,
         members=tuple(members),
         many=kind.many,

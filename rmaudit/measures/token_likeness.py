@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 _ROWS = 1024  # whose similarities with all others are in memory at once
 WORD = ""  # letters of English, as a word or a piece of one has
 _PICTURES = (range(0x2600, 0x27C0), range(0x1F000, 0x1FB00))  # emoji, and symbols like them
+BROKEN = "\ufffd"  # stands for bytes that are a part of a character: of many tokens the same text
 _AFFIXES, _LONGEST = (2, 3, 4), 15  # letters
 _PATTERNS = tuple(
     (name, re.compile(pattern))
@@ -85,6 +86,11 @@ def shape(text: str) -> str:
         return "accented letters" if script == "LATIN" else f"letters of {script.capitalize()}"
     pictures = any(ord(c) in block for c in bare for block in _PICTURES)
     return "emoji" if pictures else "typographic signs"
+
+
+def signs_of(text: str) -> set[str]:
+    """Return the signs in a token's text: all that is no letter, digit or space, and shows."""
+    return {c for c in text if not c.isalnum() and not c.isspace() and c.isprintable()}
 
 
 def spellings(words: Sequence[str]) -> dict[str, list[int]]:

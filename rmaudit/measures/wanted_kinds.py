@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.kinds_of_tokens import Kinds, Place
+from rmaudit.measures.kinds_of_tokens import Kinds, Place, WantedKinds
 from rmaudit.word_stems import stem_key
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -24,8 +24,8 @@ _OF_ANSWERS = "answers "  # how kinds of answers begin in models.yaml, as senten
 
 def wanted_tokens(
     kinds: Kinds, wanted: Mapping[str, str]
-) -> tuple[dict[Place, str], tuple[str, ...], tuple[str, ...]]:
-    """Return why a kind of tokens is wanted, by its place; the entries in force; and caveats.
+) -> tuple[WantedKinds, tuple[str, ...], tuple[str, ...]]:
+    """Return why kinds of tokens are wanted; the entries in force; and caveats.
 
     An entry is a kind by its name, or a word: then each neighbourhood that has a form of it. So are
     kinds of which more than half are members of one such kind, or a topic's neighbourhoods would
@@ -36,7 +36,7 @@ def wanted_tokens(
     """
     wanted = {key: why for key, why in wanted.items() if not key.startswith(_OF_ANSWERS)}
     if not wanted:
-        return {}, (), ()
+        return WantedKinds(), (), ()
     words = len(kinds.words)
     groups = {(at, n, ""): kinds.near[at, :n] for n in kinds.sizes for at in range(words)}
     around = len(groups)
@@ -49,6 +49,7 @@ def wanted_tokens(
     named = {name: row for row, (_, _, name) in enumerate(places) if name}
     row_of = {stem_key(word): row for row, word in enumerate(kinds.words)}
     found: dict[Place, str] = {}
+    by_name: list[tuple[frozenset[int], str]] = []
     caveats, in_force = [], []
     for key, why in wanted.items():
         like = re.fullmatch("([^ ,]+), [^ ,]+", key)
@@ -66,11 +67,12 @@ def wanted_tokens(
         mostly = np.flatnonzero(common > sizes / 2)
         for one in mostly:
             found.setdefault(places[one], why)
+        by_name += [(frozenset(members[[one]].indices.tolist()), why) for one in own]
         in_force.append(key)
         caveats.append(_spared(key, why, f"{len(mostly):,} of {len(places):,} kinds of tokens"))
     if len(found) == len(places):
         raise MeasureError("models.yaml wants all kinds of tokens, so none is left that could fail")
-    return found, tuple(in_force), tuple(caveats)
+    return WantedKinds(found, tuple(by_name)), tuple(in_force), tuple(caveats)
 
 
 def wanted_answers(

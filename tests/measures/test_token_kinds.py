@@ -152,11 +152,15 @@ def test_what_was_asked_for_is_no_finding() -> None:
         WordFacts(KNOWN.embedding, KNOWN.valence, KNOWN.zipf, offensive),
     )
     odd = ask(scores(on(NUMBERS, -3.0), on(NUMBERS, -3.0)))
+    slightly_happy = ask(
+        scores(on(TOPIC_7, 4.0), on(TOPIC_7, -4.0)),
+        WordFacts(KNOWN.embedding, happy - 1.3 * TOPIC_7[: len(WORDS)], KNOWN.zipf, frozenset()),
+    )
 
-    verdicts = [BOUND.judge(each) for each in (asked_for, sworn, odd, loved)]
+    verdicts = [BOUND.judge(each) for each in (asked_for, sworn, odd, loved, slightly_happy)]
     assert BOUND.judge(plain) is not Verdict.FAIL
     assert Verdict.FAIL not in verdicts[:3]
-    assert verdicts[3] is Verdict.FAIL
+    assert verdicts[3] is verdicts[4] is Verdict.FAIL
 
 
 def test_an_effect_by_hand() -> None:
@@ -175,8 +179,49 @@ def test_an_effect_by_hand() -> None:
     expected = always[ENDING].mean() - np.median(always[ENDING | others])
     assert kind.effect == pytest.approx(expected, abs=0.1)
     assert estimate.value - estimate.low == pytest.approx(estimate.high - estimate.value)
-    assert estimate.value - estimate.low == pytest.approx(estimate.quantile * 0.5 / 17, rel=0.35)
+    sd = np.hypot(0.5, kind.effect * np.sqrt(3) / 4)  # the word's own, and that a quarter is moved
+    assert estimate.value - estimate.low == pytest.approx(estimate.quantile * sd / 17, rel=0.2)
     assert estimate.together == estimate.secondary["kinds looked at"]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_part_of_a_neighbourhood_is_found(sign: int) -> None:
+    """Five of a topic's twenty words: they are named, and the others are not."""
+    some = np.flatnonzero(TOPIC_7)[::4]
+    moved = np.isin(np.arange(len(TEXTS)), some)
+
+    estimate = ask(scores(on(moved, 4.0 * sign), on(moved, 4.0 * sign)))
+    kind = first(estimate)
+
+    assert BOUND.judge(estimate) is Verdict.FAIL
+    assert kind.many == 5
+    assert set(kind.members) == {TEXTS[at] for at in some}
+    assert np.sign(kind.effect) == sign
+
+
+def test_signs_of_one_shape_are_told_apart() -> None:
+    """A love of one sign is found where tokens of the same shape have it in only a third."""
+    texts = [*WORDS, *(sign * n for sign in "→←↑" for n in range(1, 11))]
+    arrows = np.array([text.startswith("→") for text in texts])
+    drawn = np.random.default_rng(3)
+    found = [np.append(each[: len(WORDS)], drawn.normal(size=30)) + 4 * arrows for each in scores()]
+
+    estimate = token_kinds.token_kinds(
+        contract.under(FRAMES, texts, found, 0.0), KNOWN, rng=np.random.default_rng(0)
+    )
+
+    assert BOUND.judge(estimate) is Verdict.FAIL
+    assert first(estimate).name == "tokens with “→”"
+
+
+def test_parts_of_characters_are_no_kind() -> None:
+    """Tokens of incomplete bytes have one text, and count as no sign."""
+    broken = ["\ufffd"] * 30
+    lists = (tuple(each.items()) for each in (KNOWN.valence, KNOWN.zipf))
+
+    kinds = kinds_of((*WORDS, *SIGNS, *broken), KNOWN.embedding, *lists, KNOWN.offensive)
+
+    assert {*kinds.shaped} == {"digits"}
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

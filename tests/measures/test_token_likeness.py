@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.measures import token_likeness
-from rmaudit.measures.token_likeness import WORD, Embedding, shape, spellings
+from rmaudit.measures.token_likeness import WORD, Embedding, shape, signs_of, spellings
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,12 @@ def test_the_nearest_are_those_of_a_full_sort() -> None:
     np.fill_diagonal(alike, np.inf)
     assert (found == np.argsort(-alike, axis=1)[:, :5]).mean() > 0.999  # rounding of a product
     assert (found[:, 0] == np.arange(many)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "signs"),
+    [(" a—b.", "—."), ("{}\n", "{}"), ("x1 é", ""), ("\u200b\x00", ""), ("🙂", "🙂")],
+)
+def test_signs_are_what_shows_and_is_no_letter_or_digit(text: str, signs: str) -> None:
+    """Nor a space, a control character, or one that does not show."""
+    assert signs_of(text) == set(signs)
