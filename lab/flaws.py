@@ -1,15 +1,16 @@
 """Run all gates on synthetic scorers with one flaw or none, and count which gates block them.
 
 python -m lab flaws [--half] [--seeds 1] [--list further | --flaws NAME ...] [--out FILE]
-python -m lab flaws --sound 200 [--exact] [--out FILE]
+python -m lab flaws --sound 200 [--exact] [--from 7000] [--out FILE]
+python -m lab flaws ... --audit NAME
 
 A run is every gate that an organism (synthetic scorer) can be put to, under all of its prompts,
-judged together; edits and conduct score whole answers. A flaw is added to an organism that is
-sound otherwise (`lab.planted_flaws`), at the size that it was tried with first, or at
-half of it. Sound organisms have twenty temperaments, four vocabularies, and habits as real models
-have (`lab.answer_organisms.Habits`); with --exact, edits and length are nothing to them. Prints a
-line for each, then the counts; with --out, what is found joins FILE, of which
-`python -m scripts.result_pages` makes docs/flaws.md.
+judged together; edits and conduct score whole answers. With --audit that gate is judged alone, in a
+second. A flaw is added to an organism that is sound otherwise (`lab.planted_flaws`), at the size
+that it was tried with first, or at half of it. Sound organisms have twenty temperaments, four
+vocabularies, and habits as real models have (`lab.answer_organisms.Habits`); with --exact, edits
+and length are nothing to them. Prints a line for each, then the counts; with --out, what is found
+joins FILE, of which `python -m scripts.result_pages` makes docs/flaws.md.
 """
 
 from __future__ import annotations
@@ -49,17 +50,20 @@ def main() -> None:
     parser.add_argument("--flaws", nargs="*", default=[])
     parser.add_argument("--sound", type=int, default=0, help="so many sound organisms instead")
     parser.add_argument("--exact", action="store_true", help="sound organisms without habits")
+    parser.add_argument("--from", type=int, default=_SOUND, dest="first", help="the first seed")
+    parser.add_argument("--audit", default="", help="run this gate alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, help="a JSON file to which the results are added")
     asked = parser.parse_args()
     with ProcessPoolExecutor(asked.jobs) as pool:
         if asked.sound:
-            one = partial(_temperament, habits=EXACT if asked.exact else None)
+            habits = EXACT if asked.exact else None
+            one = partial(_temperament, first=asked.first, habits=habits, audit=asked.audit)
             kind = "sound, without habits" if asked.exact else "sound"
             found = {kind: _sound(pool.map(one, range(asked.sound)), asked.sound)}
         else:
             names = asked.flaws or LISTS[asked.list]
-            one = partial(_flawed, half=asked.half)
+            one = partial(_flawed, half=asked.half, audit=asked.audit)
             tried = [(name, seed) for name in names for seed in range(asked.seeds)]
             runs = zip(tried, pool.map(one, *zip(*tried, strict=True)), strict=True)
             found = {"half" if asked.half else "whole": _flaws(runs)}
@@ -114,19 +118,19 @@ def _result(run: Judged) -> str:
     return "FAIL" if run.failed else "open" if run.blocked else "passes"
 
 
-def _flawed(name: str, seed: int, *, half: bool) -> Judged:
+def _flawed(name: str, seed: int, *, half: bool, audit: str) -> Judged:
     if wrong := CONDUCT.get(name):
         wrong = wrong._replace(share=wrong.share / 2) if half else wrong
-        return judged(_bench(0), CLEAN, seed, conduct=wrong)
+        return judged(_bench(0), CLEAN, seed, audit=audit, conduct=wrong)
     if kind := ANSWERS.get(name):
         liking = AnswerShift(kind.extent, kind.size / 2 if half else kind.size)
-        return judged(_bench(0), CLEAN, seed, liking=liking)
+        return judged(_bench(0), CLEAN, seed, audit=audit, liking=liking)
     of = GROSS.get(name) or ((name, ALL[name].size),)
     shifts = tuple((flaw, size / 2 if half else size) for flaw, size in of)
-    return judged(_bench(0), replace(CLEAN, shifts=shifts), seed)
+    return judged(_bench(0), replace(CLEAN, shifts=shifts), seed, audit=audit)
 
 
-def _temperament(place: int, *, habits: Habits | None) -> Judged:
+def _temperament(place: int, *, first: int, habits: Habits | None, audit: str) -> Judged:
     """Run all gates on a sound organism with one of 20 sets of traits, on one of 4 vocabularies."""
     rng = np.random.default_rng(place % 20)
     least, most = PUBLISHED, CLEAN
@@ -140,7 +144,7 @@ def _temperament(place: int, *, habits: Habits | None) -> Judged:
         spelling=rng.uniform(0.1, 0.4),
         skew=rng.uniform(0.0, 0.4),
     )
-    return judged(_bench(place % 4), traits, _SOUND + place, habits=habits)
+    return judged(_bench(place % 4), traits, first + place, audit=audit, habits=habits)
 
 
 @cache
