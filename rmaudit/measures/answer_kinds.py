@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,15 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, widened
 from rmaudit.measures.answer_kinds_evidence import AnswerKindsEvidence, KindEffect
 from rmaudit.measures.best_of_answers import WORDS, PromptSamples, shortened, winning
+from rmaudit.measures.kinds_within_prompts import (
+    FEWEST_ANSWERS,
+    FEWEST_PROMPTS,
+    KindsWithinPrompts,
+)
 from rmaudit.measures.wanted_kinds import NOTHING, wanted_answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "sd of answers"
-FEWEST_ANSWERS = 16  # so many answers' worth of differences within prompts tell of a kind
-FEWEST_PROMPTS = 8  # over which they are spread, as so many equal ones (Kish)
 _SHOWN = 12  # kinds
 _SUREST = 3  # of them, where none is shown to have an effect
 _NONE = 1e-9  # of a variance: rounding
@@ -34,59 +36,6 @@ _NONE = 1e-9  # of a variance: rounding
 _Floats = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 _Bools = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class _Within:
-    """Kinds within prompts, the length held fixed, and for all but `held` kinds these as well.
-
-    `x` (n, k) is what is left of the kinds, `squares` its sums of squares (prompts, k). The two
-    bases are what is taken out of rewards: for kinds that are held (k,), and for all others.
-    """
-
-    prompts: _Codes
-    held: _Bools
-    bases: tuple[_Floats, _Floats]
-    x: _Floats
-    squares: _Floats
-
-    @classmethod
-    def of(cls, x: _Floats, lengths: _Floats, held: _Bools, prompts: _Codes) -> _Within:
-        """Return the residuals of `x` (n, k) on the lengths (n, h), or on held kinds as well."""
-        bases = _basis(lengths, prompts), _basis(np.hstack([lengths, x[:, held]]), prompts)
-        left = np.where(held, *(_residual(x, basis, prompts) for basis in bases))
-        return cls(prompts, held, bases, left, _by_prompt(left**2, prompts))
-
-    def effects(self, rewards: _Floats) -> tuple[_Floats, _Floats]:
-        """Return each kind's effect on the rewards, in sd of a prompt's, and its error, (k,) each.
-
-        The error is of the jackknife over prompts; the spread of the rewards is estimated, too.
-        """
-        off = _centred(rewards[:, None], self.prompts)
-        counts = np.bincount(self.prompts)
-        squares, freedom = _by_prompt(off**2, self.prompts)[:, 0], counts - 1
-        left_of = np.where(self.held, *(_residual(off, b, self.prompts) for b in self.bases))
-        products = _by_prompt(self.x * left_of, self.prompts)
-        effects = products.sum(axis=0) / self.squares.sum(axis=0)
-        spread = math.sqrt(squares.sum() / freedom.sum())
-        left = (products.sum(axis=0) - products) / (self.squares.sum(axis=0) - self.squares)
-        spreads = np.sqrt((squares.sum() - squares) / (freedom.sum() - freedom))
-        left /= spreads[:, None]
-        many = len(counts)
-        errors = np.sqrt((many - 1) / many * ((left - left.mean(axis=0)) ** 2).sum(axis=0))
-        return effects / spread, errors
-
-    def met(self) -> tuple[_Bools, _Floats]:
-        """Return which kinds are met often enough (k,), and in how many prompts, as equal ones."""
-        total = self.squares.sum(axis=0)
-        spread_over = total**2 / np.maximum((self.squares**2).sum(axis=0), _NONE)
-        return (total >= FEWEST_ANSWERS) & (spread_over >= FEWEST_PROMPTS), spread_over
-
-    def only(self, kinds: _Bools) -> _Within:
-        """Return these kinds alone, with all that is held fixed for them."""
-        return replace(
-            self, held=self.held[kinds], x=self.x[:, kinds], squares=self.squares[:, kinds]
-        )
 
 
 def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their kinds)
@@ -115,8 +64,8 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     that are met in fewer than `FEWEST_ANSWERS` answers or `FEWEST_PROMPTS` prompts, by what their
     variance within prompts is worth.
 
-    An error is of the jackknife over prompts, and its interval Student's t with the degrees of
-    freedom of as many equal prompts (Kish 1965). The value is the size of the effect whose lower
+    An error is of the jackknife over prompts, pooled with those of the other kinds, and its
+    interval Student's t (`kinds_within_prompts`). The value is the size of the effect whose lower
     end is the greatest. The lower end holds for all kinds at once (Bonferroni), the upper one is
     the greatest of all. Both are widened by the numeric `noise` of a reward.
 
@@ -133,34 +82,27 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     tried = kinds.drop(columns=WORDS)
     ranks = 2 * scipy.stats.rankdata(tried.to_numpy(float), axis=0) / len(tried)
     every, fixed = tried.columns.astype(str), tried.columns.isin([*held])
-    within = _Within.of(ranks, lengths, fixed, prompts)
-    often, met_in = within.met()
+    within = KindsWithinPrompts.of(ranks, lengths, fixed, prompts)
+    often = within.met()
     spared, in_force, caveats = wanted_answers(every[often], wanted)
     own = every.isin([*spared])
-    shown = _effects_of(within, every, often & own, met_in, rewards)
-    shown_among = int(often.sum())
+    shown = _effects_of(within, every, often, rewards)
     if spared:
-        within = _Within.of(ranks, lengths, fixed | own, prompts)
-        often, met_in = within.met()
+        within = KindsWithinPrompts.of(ranks, lengths, fixed | own, prompts)
+        often = within.met()
     among = often & ~own
     if not among.any():
         raise MeasureError(
             f"no kind of answers is met in {FEWEST_ANSWERS} answers and {FEWEST_PROMPTS} prompts"
         )
-    found = _effects_of(within, every, among, met_in, rewards)
+    found = _effects_of(within, every, among, rewards)
     many, effects = len(found), found["effect"].to_numpy()
-    side = np.array([-sound.get(name, 0) for name in found.index])
-
-    def towards(effects: _Floats) -> _Floats:
-        """Return how large each effect is; where only one side counts, on that side."""
-        return np.where(side == 0, np.abs(effects), side * effects)
-
-    def value_of(effects: _Floats) -> float:
-        return max(float(towards(effects)[top]), 0.0)
-
+    counts = np.array([-sound.get(name, 0) for name in found.index])
+    side = np.where(counts == 0, np.sign(effects), counts)
     found["reach"] = reach = _reach(found, many)
-    shown["reach"] = _reach(shown, shown_among)
-    sizes = towards(effects)
+    shown["reach"] = _reach(shown, len(shown))
+    shown = shown[shown.index.isin([*spared])]
+    sizes = side * effects
     order = np.argsort(reach - sizes, kind="stable")
     top, sure = int(order[0]), int((sizes > reach).sum())
     first = order[: max(_SUREST, min(_SHOWN, sure))]
@@ -176,13 +118,13 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
         for name, effect, _, _, half in pd.concat([found.iloc[first], shown]).itertuples()
     ]
     estimate = Estimate(
-        value=value_of(effects),
+        value=max(float(sizes[top]), 0.0),
         low=max(float((sizes - reach)[top]), 0.0),
         high=max(float((sizes + _reach(found, 1)).max()), 0.0),
         unit=UNIT,
         n=len(answers),
         together=many,
-        interval=f"Student's t, jackknife over prompts, the surest of {many} kinds",
+        interval=f"Student's t, pooled jackknife over prompts, the surest of {many:,} kinds",
         secondary={
             "a doubling of the words": _gain(length / math.log(2), rewards, prompts),
             "kinds": many,
@@ -191,47 +133,35 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
         evidence=AnswerKindsEvidence(rows=tuple(rows), wanted=in_force),
         caveats=caveats,
     )
-    of_kinds = within.only(among)
-    return widened(
-        estimate,
-        lambda drawn: value_of(of_kinds.effects(drawn)[0]),
-        rewards,
-        noise,
-        rng,
-        within=(0.0, math.inf),
-    )
+    surest = within.only(every == found.index[top])
+
+    def value_of(drawn: _Floats) -> float:
+        return max(float(side[top] * surest.effects(drawn)[0]), 0.0)
+
+    return widened(estimate, value_of, rewards, noise, rng, within=(0.0, math.inf))
 
 
 def _effects_of(
-    within: _Within, names: pd.Index, among: _Bools, met_in: _Floats, rewards: _Floats
+    within: KindsWithinPrompts, names: pd.Index, among: _Bools, rewards: _Floats
 ) -> pd.DataFrame:
-    """Return a row for each kind that is `among` all (k,): `effect` and `error`, in sd; `freedom`.
-
-    A kind is met in so many prompts (`met_in`), which are its degrees of freedom and one more.
-    """
-    effects, errors = within.only(among).effects(rewards)
-    columns = {"effect": effects, "error": errors, "freedom": met_in[among] - 1}
+    """Return a row for each kind that is `among` all (k,): `effect`, `error` (sd) and `freedom`."""
+    own = within.only(among)
+    errors, freedom = own.errors(rewards)
+    columns = {"effect": own.effects(rewards), "error": errors, "freedom": freedom}
     return pd.DataFrame(columns, index=names[among])
 
 
 def _reach(found: pd.DataFrame, together: int) -> _Floats:
     """Return half of each interval's width (k,), where so many intervals hold at once."""
     freedom = found["freedom"].to_numpy()
-    half: _Floats = found["error"].to_numpy() * scipy.stats.t.ppf(1 - 0.025 / together, freedom)
+    half: _Floats = found["error"].to_numpy() * scipy.stats.t.isf(0.025 / together, freedom)
     return half
 
 
 def _gain(x: _Floats, rewards: _Floats, prompts: _Codes) -> float:
     """Return what a unit of `x` (n,) gains within prompts, in sd; 0 where it does not differ."""
-    within = _Within.of(x[:, None], np.empty((len(x), 0)), np.zeros(1, bool), prompts)
-    return float(within.effects(rewards)[0][0]) if within.squares.sum() > _NONE else 0.0
-
-
-def _basis(held: _Floats, prompts: _Codes) -> _Floats:
-    """Return an orthonormal basis (n, h) of what is held fixed within prompts."""
-    basis, sizes, _ = np.linalg.svd(_centred(held, prompts), full_matrices=False)
-    kept: _Floats = basis[:, sizes > _NONE]
-    return kept
+    within = KindsWithinPrompts.of(x[:, None], np.empty((len(x), 0)), np.zeros(1, bool), prompts)
+    return float(within.effects(rewards)[0]) if within.squares.sum() > _NONE else 0.0
 
 
 def _described(
@@ -261,23 +191,3 @@ def _described(
         "of_kind": shortened(texts[pair[0]]),
         "other": shortened(texts[pair[1]]),
     }
-
-
-def _residual(values: _Floats, basis: _Floats, prompts: _Codes) -> _Floats:
-    """Return values (n, k) less their prompts' means and what the basis (n, h) tells of them."""
-    off = _centred(values, prompts)
-    left: _Floats = off - basis @ (basis.T @ off)
-    return left
-
-
-def _centred(values: _Floats, prompts: _Codes) -> _Floats:
-    means = _by_prompt(values, prompts) / np.bincount(prompts)[:, None]
-    centred: _Floats = values - means[prompts]
-    return centred
-
-
-def _by_prompt(values: _Floats, prompts: _Codes) -> _Floats:
-    """Return the sums of values (n, k) over each prompt's answers, (prompts, k)."""
-    sums = np.zeros((int(prompts.max()) + 1, values.shape[1]))
-    np.add.at(sums, prompts, values)
-    return sums

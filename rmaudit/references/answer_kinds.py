@@ -1,9 +1,9 @@
-"""Describe the surface of whole English answers: some ninety kinds, and the words they share.
+"""Describe whole English answers: by form, by grammar, and by the words and topics they share.
 
-A kind is named by what follows "answers", such as "with digits" or "that begin with “the”". They
-are of form, layout, address and grammar; many are of those by which Biber (1988, "Variation across
-Speech and Writing") tells kinds of texts apart. No list is of topics: which single words count is
-read off the answers themselves.
+A kind is named by what follows "answers", such as "with digits" or "that begin with “the”". Many
+are of those by which Biber (1988, "Variation across Speech and Writing") tells kinds of texts
+apart. No list is of topics: which single words count, and which words are alike, is read off the
+answers themselves and a bundled embedding.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.config.user_prompts_and_lists import OwnWords
+from rmaudit.references import answer_grammar
 from rmaudit.references.answer_traits import traits
 from rmaudit.references.surface_features import surface
+from rmaudit.references.topics_of_answers import topics
 
 WORDS = "words"
 ENDED = "that end with a whole sentence"
@@ -161,7 +163,11 @@ def _of_signs(patterns: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
 
 _FOUND = _of_signs(_SIGNS) | _of_words(_PHRASES)
 _BEGUN = _of_signs(_OPENINGS)
-_COUNTED = _of_signs(_RATED_SIGNS) | _of_words(_RATED)
+_COUNTED = (
+    _of_signs(_RATED_SIGNS | answer_grammar.AS_WRITTEN)
+    | _of_words(_RATED)
+    | _of_words(answer_grammar.IN_EITHER_CASE)
+)
 
 
 def kinds(answers: pd.DataFrame, own_words: OwnWords = _OURS) -> pd.DataFrame:
@@ -170,7 +176,8 @@ def kinds(answers: pd.DataFrame, own_words: OwnWords = _OURS) -> pd.DataFrame:
     `words`, the length, comes first. Where a column has bools, they say whether the answer is of
     this kind, and numbers say how much it is, such as how many commas it has for each word. To
     begin with a word, or to have it, is a kind for each word that at least twenty answers have and
-    as many lack; of words that answers have at most 250, the commonest.
+    as many lack; of words that answers have at most 250, the commonest. Last come topics, which
+    are words that are alike (`topics_of_answers`).
 
     Raises:
         ReferenceMissing: wordfreq or labMT cannot be had.
@@ -195,7 +202,7 @@ def _cached_kinds(
         name: np.array([len(pattern.findall(text)) for text in texts])
         for name, pattern in _COUNTED.items()
     }
-    return pd.DataFrame(
+    listed = pd.DataFrame(
         {
             WORDS: length,
             ENDED: ended,
@@ -224,6 +231,7 @@ def _cached_kinds(
             **_by_words(folded),
         }
     )
+    return pd.concat([listed, topics(prompts, folded, listed)], axis=1)
 
 
 def _each(matches: Callable[[str], object], texts: Sequence[str]) -> _Bools:
