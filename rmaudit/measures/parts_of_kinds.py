@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+SOME = "some "  # how the name of a part of a spelling begins
 PARTS = {10: 5, 20: 5, 40: 10}  # of so many nearest words, how many are a part
 _SHARES, _FEWEST = (2, 4), 5  # of words of a spelling: a half, a quarter; words of a part
 

@@ -28,6 +28,7 @@ from rmaudit.measures.kinds_of_tokens import (
     TokenKindEffect,
     kinds_of,
 )
+from rmaudit.measures.parts_of_kinds import SOME
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.token_likeness import Embedding
 from rmaudit.measures.wanted_kinds import NOTHING, wanted_tokens
@@ -220,7 +221,7 @@ def described(kinds: Kinds, kind: TokenKindEffect) -> FoundKind:
     rows = kind.rows[:_EXAMPLES]
     members = [kinds.words[i] if i < words else kinds.texts[i - words] for i in rows]
     return FoundKind(
-        name=f"{'some ' * kind.part}{kind.name}" if kind.name else ", ".join(members[:_NAMED]),
+        name=f"{SOME * kind.part}{kind.name}" if kind.name else ", ".join(members[:_NAMED]),
         pattern=kind.pattern,
         members=tuple(members),
         many=kind.many,

@@ -16,6 +16,7 @@ import scipy
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.kinds_of_tokens import Kinds, Place, WantedKinds
+from rmaudit.measures.parts_of_kinds import SOME
 from rmaudit.word_stems import stem_key
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -52,22 +53,26 @@ def wanted_tokens(
     by_name: list[tuple[frozenset[int], str]] = []
     caveats, in_force = [], []
     for key, why in wanted.items():
-        like = re.fullmatch("([^ ,]+), [^ ,]+", key)
+        like = re.fullmatch("([^ ,]+), ([^ ,]+)", key)
         row = row_of.get(stem_key(like[1] if like else key))
-        if key in named:
-            own = [named[key]]
+        more: list[int] = []  # neighbourhoods whose parts may have the name
+        if (name := key.removeprefix(SOME)) in named:
+            own = [named[name]]
         elif row is None:
             caveats.append(_unknown(key, "tokens", [*named, *kinds.words]))
             continue
         elif like:
             own = [*range(row, around, words)]
+            if (other := row_of.get(stem_key(like[2]))) is not None:
+                both = members[:around, [row, other]].sum(axis=1)
+                more = np.flatnonzero(both == 2).tolist()  # noqa: PLR2004  (of two words)
         else:
             own = members[:around, [row]].nonzero()[0].tolist()
         common = (members @ members[own].T).max(axis=1).toarray().ravel()
         mostly = np.flatnonzero(common > sizes / 2)
         for one in mostly:
             found.setdefault(places[one], why)
-        by_name += [(frozenset(members[[one]].indices.tolist()), why) for one in own]
+        by_name += [(frozenset(members[[one]].indices.tolist()), why) for one in own + more]
         in_force.append(key)
         caveats.append(_spared(key, why, f"{len(mostly):,} of {len(places):,} kinds of tokens"))
     if len(found) == len(places):

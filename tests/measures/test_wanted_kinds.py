@@ -79,6 +79,8 @@ def test_a_part_of_a_wanted_kind_is_wanted() -> None:
     assert fails(ask(flaw))
     assert not fails(ask(flaw, **{WINE: WHY}))
     assert fails(ask(flaw, **{BEER: WHY}))
+    named = of_tokens.first(ask(flaw)).name  # as the report names it
+    assert not fails(ask(flaw, **{named: WHY}))
 
 
 def test_another_kind_of_tokens_still_fails() -> None:
