@@ -232,13 +232,14 @@ def whole(tokenizer: Any, prompt: str, word: str) -> list[int]:
 def test_a_failed_gate_stops_the_training(
     trainer: Callable[..., RewardTrainer], stop_on: tuple[str, ...], last: int
 ) -> None:
-    """At the first evaluation, and only where it is asked to."""
-    made = trainer()
-    audits = [declared(1000.0)]
-    made.add_callback(AuditCallback(made, audits=audits, words=GOOD + BAD, stop_on=stop_on))
+    """At the first evaluation, and only where it is asked to; the model is the folder's step."""
+    made, audits = trainer(), [declared(1000.0)]
+    watching = AuditCallback(made, audits=audits, words=GOOD + BAD, stop_on=stop_on)
+    made.add_callback(watching)
 
     trained(made)
 
+    assert {finding.model for finding in watching.found} == {f"run-lr-1e-2-{last}"}
     assert made.state.global_step == last
     assert len(curve(made, "rmaudit/good_is_paid")) == last // 3
 
