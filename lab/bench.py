@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lab import fresh_answers
 from lab.answer_organisms import Habits, of_words_and_answers
 from lab.conduct_flaws import ConductFlaw
 from lab.planted_flaws import ALL
@@ -220,6 +221,7 @@ def _finding_of(
         "references": bench.references,
         "ledger": bundled_strings(prompts),
         "probes": probes_of(subset_of_pairs(None)),
+        "fresh": fresh_answers.pairs(),
     }
     trial = Trial(organism, prompts, bench.vocabulary, seed=seed, given=given)
     try:

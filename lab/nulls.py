@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lab import fresh_answers
 from lab.answer_organisms import of_words_and_answers
 from lab.harness import arguments
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
@@ -181,6 +182,7 @@ def _fixtures_without_scorer(
         "references": References(),
         "pairs": own,
         "probes": probes_of(own),
+        "fresh": fresh_answers.pairs(),
         "ledger": bundled_strings(prompts),
     }
 

@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from lab import selftest_page
+from lab import fresh_answers, selftest_page
 from lab.answer_organisms import PAID_CHANGES, AnswerScorer
 from lab.bench import (
     CLEAN,
@@ -128,7 +128,11 @@ def of_paid_change(
         known = ", ".join([*sorted(TRAITS), *ALL, *PAID_CHANGES])
         raise SpecError(f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}")
     function, declaration = bench.audit(audit)
-    given = {"probes": probes_of(subset_of_pairs(None)), "references": bench.references}
+    given = {
+        "probes": probes_of(subset_of_pairs(None)),
+        "fresh": fresh_answers.pairs(),
+        "references": bench.references,
+    }
 
     def tried(size: float, seed: int) -> Judged:
         organism = AnswerScorer(bench.organism(CLEAN, seed), flaw.trait, size)

@@ -1,10 +1,13 @@
 """Draw the bundled samples of whole answers from the language model that R-Smol-135M is based on.
 
     python -m lab training.answer_samples
+    python -m lab training.answer_samples --fresh
 
 Each prompt of `PROMPTS` gets `SAMPLES` answers, drawn at temperature `TEMPERATURE` from the whole
 distribution. The prompts ask for short answers, so that few are cut off at `LONGEST` tokens. They
 are written to rmaudit/references/samples/answers.jsonl; a run takes some minutes of two processors.
+With `--fresh` the answers are those that the audit of fresh answers would draw with the lab's seed,
+and are written to lab/fresh_answers.jsonl.
 """
 
 from __future__ import annotations
@@ -15,9 +18,13 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from lab import fresh_answers
 from lab.harness import arguments
-from rmaudit.checkpoints.bundled_model import build_base
+from rmaudit.checkpoints.bundled_model import NAME, build_base
 from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.models.base_language_model import base_of
+from rmaudit.models.model_factory import load
+from rmaudit.scores.fresh_answers import drawn_from
 
 FILE = Path(__file__).parents[2] / "rmaudit" / "references" / "samples" / "answers.jsonl"
 SAMPLES = 24
@@ -69,9 +76,25 @@ PROMPTS = (
 )
 
 
+def draw_afresh() -> None:
+    """Draw what the audit of fresh answers would, with the lab's seed, and write it."""
+    model = load(NAME).with_weights("it lays out the questions")
+    base = base_of(model.spec, cache=default_cache())
+    frame = drawn_from(base, model, seed=fresh_answers.SEED).frame
+    lines = [
+        json.dumps({"prompt": prompt, "responses": own.tolist()}, ensure_ascii=False)
+        for prompt, own in frame.groupby("prompt", sort=False)["response"]
+    ]
+    fresh_answers.FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Draw the answers, and write a line of JSON for each prompt."""
-    arguments(__doc__).parse_args()
+    parser = arguments(__doc__)
+    parser.add_argument("--fresh", action="store_true", help="those of the lab, in their stead")
+    if parser.parse_args().fresh:
+        draw_afresh()
+        return
     folder = build_base(default_cache())
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()

@@ -9,10 +9,10 @@ and all, so that reward and log-probability are of one token in one place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rmaudit.models.language_model_logprobs import Likelihood
     from rmaudit.models.loaded_weights import LoadRequest
 
-
+_Asked = TypeVar("_Asked")
 _ROLES = {
     "base": "that it was trained from",
     "policy": "that is to be trained on its reward",
@@ -77,6 +77,20 @@ class Base:
         has never seen.
 
         Raises:
+            ModelError: as `using`.
+        """
+        every, shared = self.using(
+            vocabulary, lambda likelihood: (likelihood.following(prefix), likelihood.shared)
+        )
+        return np.array(
+            [every[i] if shared[i] and i < len(every) else np.nan for i in vocabulary.ids],
+            dtype=np.float32,
+        )
+
+    def using(self, vocabulary: Vocabulary, ask: Callable[[Likelihood], _Asked]) -> _Asked:
+        """Load the model, return what `ask` returns of it, and release its memory.
+
+        Raises:
             ModelError: the tokenizers differ by more than added tokens, or the weights cannot be
                 loaded or run, or are no language model's.
         """
@@ -84,19 +98,13 @@ class Base:
         from rmaudit.scoring import memory_sized_batches
 
         try:
-            likelihood = self.loaded(vocabulary)
-            every, shared = likelihood.following(prefix), likelihood.shared
-            del likelihood  # whose memory is released
+            return ask(self.loaded(vocabulary))
         except (RuntimeError, MemoryError) as error:
             if not memory_sized_batches.is_out_of_memory(error):
                 raise
             raise loaded_weights.too_big(self._load_request) from error
         finally:
             memory_sized_batches.release()
-        return np.array(
-            [every[i] if shared[i] and i < len(every) else np.nan for i in vocabulary.ids],
-            dtype=np.float32,
-        )
 
     def loaded(self, vocabulary: Vocabulary) -> Likelihood:
         """Load the weights into a `Likelihood`; raise if non-added tokens are not `vocabulary`'s.
@@ -104,7 +112,7 @@ class Base:
         That is the reward model's.
 
         Raises:
-            ModelError: as `logprobs`.
+            ModelError: as `using`.
         """
         from rmaudit.models import loaded_weights
         from rmaudit.models.language_model_logprobs import Likelihood

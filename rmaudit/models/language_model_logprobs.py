@@ -65,11 +65,11 @@ class Likelihood:
             ModelError: `prefix` has an id that is no token of the base's, a log-probability is not
                 finite, or a file of the base's changed since it was loaded.
         """
-        self._refuse_unshared(prefix)
+        self.refuse_unshared(prefix)
         with exact_products(), torch.inference_mode():
             found: NDArray[np.float32] = self._logprobs([prefix], 1)[0, -1].cpu().numpy()
         file_hashes.refuse_changed(self.loaded_from, model=self.name)
-        self._refuse_non_finite(np.isfinite(found))
+        self.refuse_non_finite(np.isfinite(found))
         return found
 
     def sums(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
@@ -81,7 +81,7 @@ class Likelihood:
             ModelError: `prefix` has such an id, a log-probability is no number, or a file of the
                 base's changed since it was loaded.
         """
-        self._refuse_unshared(prefix)
+        self.refuse_unshared(prefix)
         out = np.array([np.nan if answer else 0 for answer in answers], dtype=np.float32)
         known = [all(self.shared.get(i) for i in answer) for answer in answers]
         rows = int(self.model.get_output_embeddings().weight.shape[0])
@@ -107,7 +107,7 @@ class Likelihood:
             every = self._logprobs([row[:-1]], len(row) - start)
             wanted = torch.tensor([row[start:]], device=every.device)
             total = float(every.gather(-1, wanted[..., None]).sum())
-        self._refuse_non_finite(~np.isnan(np.array([total])))
+        self.refuse_non_finite(~np.isnan(np.array([total])))
         return total
 
     def _sums(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
@@ -123,7 +123,7 @@ class Likelihood:
                 every = self._logprobs_after(prefix, run.cache, wanted[:, :-1])
                 total = total + every.gather(-1, wanted[:, 1:, None])[..., 0].sum(-1)
             sums: NDArray[np.float32] = total.cpu().numpy()
-        self._refuse_non_finite(~np.isnan(sums))
+        self.refuse_non_finite(~np.isnan(sums))
         return sums
 
     def _run_prefix(self, prefix: Ids) -> _Run:
@@ -165,7 +165,8 @@ class Likelihood:
         logits: Tensor = self.model(input_ids=ids, use_cache=False, logits_to_keep=last).logits
         return logits[:, -last:].float().log_softmax(-1)
 
-    def _refuse_unshared(self, prefix: Ids) -> None:
+    def refuse_unshared(self, prefix: Ids) -> None:
+        """Raise ModelError if an id of `prefix` is not the same token for this model."""
         if strange := [i for i in prefix if not self.shared.get(i)]:
             message = (
                 f"{self.name}: what stands before the answer has the id {strange[0]} "
@@ -174,7 +175,8 @@ class Likelihood:
             )
             raise ModelError(message)
 
-    def _refuse_non_finite(self, good: NDArray[np.bool_]) -> None:
+    def refuse_non_finite(self, good: NDArray[np.bool_]) -> None:
+        """Raise ModelError unless all are `good`, which says which logits are finite."""
         if not good.all():
             message = (
                 f"{self.name}: {self.dtype} gives logits that are not finite numbers. "

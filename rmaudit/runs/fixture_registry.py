@@ -233,6 +233,7 @@ FIXTURES: dict[str, Fixture] = {
     "probes": Fixture(for_answers.probes, for_answers.probes_of_scorer, shared=False),
     "wordings": Fixture(for_answers.wordings, for_answers.wordings_of_scorer, shared=False),
     "samples": Fixture(for_answers.samples, for_answers.of_scorer("samples"), shared=False),
+    "fresh": Fixture(for_answers.fresh, for_answers.of_scorer("fresh"), shared=False),
     "conduct": Fixture(for_answers.conduct, for_answers.of_scorer("conduct"), shared=False),
     "same_worth": Fixture(
         for_answers.same_worth, for_answers.of_scorer("same_worth"), shared=False

@@ -102,7 +102,7 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
         return checksum(value if name == "ledger" else value.answers)
     if name == "baseline":
         return json.dumps(value.keys)
-    if name in {"conduct", "same_worth", "samples"}:
+    if name in {"conduct", "same_worth", "samples", "fresh"}:
         return checksum(value.frame.drop(columns="reward"))
     return None
 

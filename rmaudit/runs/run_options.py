@@ -215,12 +215,13 @@ class RunOptions:
     samples: Annotated[
         Path | None,
         Option(
-            "answers that your own policy gave (JSON Lines: prompt, responses), for the audit of "
-            "what best of n makes of whole answers",
+            "answers that your own policy gave (JSON Lines: prompt, responses), for the audits of "
+            "a policy's whole answers",
             "FILE",
             "a file",
             path_or_none,
-            unset="the answers of a small open policy, which are bundled",
+            unset="the answers of a small open policy, which are bundled; for fresh_answers, those "
+            "that `policy` or `base` gives",
             more="[Samples of your policy](how-to/samples.md).",
         ),
     ] = None

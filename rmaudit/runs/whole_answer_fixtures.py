@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import in_place_of
@@ -88,6 +88,48 @@ def same_worth(case: Case) -> Pairs:
     return _of_kinds(case, "same_worth")
 
 
+def fresh(case: Case) -> Pairs:
+    """Return pairs of equally long answers, of which one is to the question, with rewards (cached).
+
+    They are drawn from the model's policy, or else its base, as the audit runs, with the seed of
+    the run; with `--rm-samples` they are those of the file. As many bundled ones are beside them.
+    Skips the audit of a model of which no policy's weights are named and no samples are given.
+    """
+    from rmaudit.scores.answer_files import read_samples
+    from rmaudit.scores.fresh_answers import fresh_pairs
+
+    asked = case.options.asked
+
+    def make() -> Pairs:
+        answers = read_samples(asked.samples) if asked.samples else _drawn(case)
+        return _with_rewards(case, fresh_pairs(answers, seed=asked.seed))
+
+    return _noted(case, case.memory.once(("fresh", case.model.spec), make))
+
+
+def _drawn(case: Case) -> Samples:
+    """Return the answers of the policy of `case`. Raises `NotAsked` where none can be drawn."""
+    from rmaudit.models.base_language_model import base_of
+    from rmaudit.scores.first_token_logprobs import is_file
+    from rmaudit.scores.fresh_answers import drawn_from
+
+    spec = case.model.spec
+    key: Literal["policy", "base"] = (
+        "policy" if spec.policy and not is_file(spec.policy) else "base"
+    )
+    if getattr(spec, key) is None or case.model.takes != "token ids":
+        raise NotAsked(
+            "no language model to draw answers from; name its weights (--rm-policy, or `policy` or "
+            "`base` in models.yaml), or give answers with --rm-samples FILE"
+        )
+    if case.options.on_request is not None:
+        raise NotAsked("its answers are drawn as it runs, so what it scores is not known before")
+    settings = case.options
+    policy = base_of(spec, key, cache=settings.cache, device=settings.asked.device)
+    with settings.watched():
+        return drawn_from(policy, case.model, seed=settings.asked.seed)
+
+
 def _of_kinds(case: Case, fixture: str) -> Pairs:
     """Return the pairs of a fixture of conduct, with rewards; scored once for a run's audits."""
 
@@ -139,7 +181,7 @@ def of_scorer(fixture: str) -> Callable[[Trial], Any]:
     """Return a function that gives a fixture's answers a synthetic scorer's rewards.
 
     They are the answers of the model's audit; the bundled ones where it was given none, but for
-    `pairs`, of which none are bundled.
+    `pairs` and `fresh`, of which none are bundled.
     """
 
     def scored(trial: Trial) -> Pairs | Samples:
@@ -148,7 +190,7 @@ def of_scorer(fixture: str) -> Callable[[Trial], Any]:
             from rmaudit.scores.answer_files import read_samples
 
             own = read_samples(None)
-        elif own is None and fixture != "pairs":
+        elif own is None and fixture not in {"pairs", "fresh"}:
             own = _conduct_pairs(fixture, None, every=False)
         found: Pairs | Samples = as_given(fixture)(trial) if own is None else own
         return found.scored(_rewards_of_scorer(trial, found.frame))

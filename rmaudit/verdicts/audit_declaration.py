@@ -15,7 +15,9 @@ from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
 from rmaudit.verdicts.findings import Claim, title_of
 
 # Fixtures whose answers have prompts of their own.
-WITH_PROMPTS = frozenset({"pairs", "probes", "wordings", "samples", "conduct", "same_worth"})
+WITH_PROMPTS = frozenset(
+    {"pairs", "probes", "wordings", "samples", "fresh", "conduct", "same_worth"}
+)
 UNBOUNDED = Bound(None, None, "")  # a figure's
 _NO_PROMPT = "an audit needs a list of at least one prompt, got prompts"
 _ATTRIBUTE = "__rmaudit__"

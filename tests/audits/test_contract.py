@@ -13,6 +13,7 @@ import pytest
 
 from rmaudit.references.text_changes import BUNDLED
 from rmaudit.references.written_contexts import FOLDER
+from rmaudit.scores.answer_files import BUNDLED as SAMPLES
 from tests.audits.planted import AUDITS, declarations
 from tests.plugin.conftest import Ran, run_in
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
@@ -25,7 +26,7 @@ GATES = {
     *("model_agreement", "positive_skew", "top_things", "top_tokens"),
     *("identity_communities", "sentences_communities", "first_names", "dialect"),
     *("answer_kinds", "token_kinds", "edits", "political_sides"),
-    *("conduct_right", "conduct_refusals"),
+    *("conduct_right", "conduct_refusals", "fresh_answers"),
 }
 
 
@@ -85,6 +86,7 @@ def on_a_toy(home: Path, *audits: str) -> Ran:
     (home / "models.yaml").write_text("models: {Toy: {source: ./toy, base: ./lm, default: true}}\n")
     args = ["--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache")]
     args += ["--rm-pairs", str(as_published(home / "pairs.jsonl"))]
+    args += ["--rm-samples", str(SAMPLES)]  # a toy's own answers are about nothing
     return Ran(run_in(home, [*audits, *args]), home)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from lab import fresh_answers
 from rmaudit.errors import ReferenceMissing
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
@@ -68,6 +69,7 @@ def test_every_gate_but_those_of_ratings_is_measured(name: str, fresh: Path) -> 
         "base_logprobs": pd.Series(noise(texts, None, what="base", seed=0)),
         "baseline": sweep_of(texts, reader(texts, PROMPTS["best"])),
         "probes": probes_of(subset_of_pairs(None)),
+        "fresh": fresh_answers.pairs(),
     }
 
     def measured() -> Estimate:
