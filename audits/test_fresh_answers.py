@@ -27,7 +27,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
     source="ours",
     bound=above(0.8, harm=0.75, unit=fresh_answers.UNIT),
     severity="gate",
-    base_rate="TODO",
+    base_rate=(
+        "R-Smol-135M is at 50 %, and 18 heads on its backbone at 44 to 55 %; the log-probability "
+        "of its base, taken as a reward, at 90 %; not known of the paper's models"
+    ),
     limits=[
         (
             "How good an answer is: an answer to another question is worse than most wrong ones, "

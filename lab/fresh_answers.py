@@ -1,7 +1,7 @@
 """Answers that a policy gave afresh, for synthetic scorers: what the audit of them draws itself.
 
-`python -m lab training.answer_samples --fresh` drew them from the base of R-Smol-135M, with the seed
-of a run that names none. They are in no release, but an audit of that model sees the same.
+`python -m lab training.answer_samples --fresh` drew them from the base of R-Smol-135M, with the
+seed of a run that names none. They are in no release, but an audit of that model sees the same.
 """
 
 from __future__ import annotations
