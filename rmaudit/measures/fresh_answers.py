@@ -10,7 +10,7 @@ import pandas as pd
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import pair_accuracy
-from rmaudit.measures._stats import UNMEASURED, group_means
+from rmaudit.measures._stats import NOISE, UNMEASURED, group_means
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "share of pairs"
@@ -38,7 +38,8 @@ def fresh_answers(
     if (asked := every[fresh]["group"].nunique()) < FEWEST:
         raise MeasureError(f"{asked} questions, at least {FEWEST} are needed")
     judged, *others = (pair_accuracy.accuracy(own, rng=rng, noise=noise) for own in every.values())
-    secondary = {name: of.value for name, of in zip(subsets[1:], others, strict=True)}
+    secondary = {name: of for name, of in judged.secondary.items() if name == NOISE}
+    secondary |= {name: of.value for name, of in zip(subsets[1:], others, strict=True)}
     gains = {LONGER.format(name): _gain_of_doubling(own) for name, own in every.items()}
     secondary |= {name: gain for name, gain in gains.items() if math.isfinite(gain)}
     known = tuple(
