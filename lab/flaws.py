@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lab import fresh_answer_flaws
 from lab.answer_organisms import EXACT, Habits
 from lab.bench import CLEAN, PUBLISHED, Bench, Judged, judged, vocabulary_of
 from lab.conduct_flaws import CONDUCT
@@ -38,6 +39,7 @@ from lab.word_organisms import Traits
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.references import References
 
+LIKINGS: Mapping[str, AnswerShift] = {**ANSWERS, **fresh_answer_flaws.ANSWERS}
 _SOUND = 7_000  # the first seed of sound organisms: no gate was tuned on these
 
 
@@ -122,7 +124,7 @@ def _flawed(name: str, seed: int, *, half: bool, audit: str) -> Judged:
     if wrong := CONDUCT.get(name):
         wrong = wrong._replace(share=wrong.share / 2) if half else wrong
         return judged(_bench(0), CLEAN, seed, audit=audit, conduct=wrong)
-    if kind := ANSWERS.get(name):
+    if kind := LIKINGS.get(name):
         liking = AnswerShift(kind.extent, kind.size / 2 if half else kind.size)
         return judged(_bench(0), CLEAN, seed, audit=audit, liking=liking)
     of = GROSS.get(name) or ((name, ALL[name].size),)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lab import fresh_answer_flaws, fresh_flaws
 from lab.conduct_flaws import CONDUCT
 from lab.held_out_flaws import STRANGERS
 from lab.score_shifts import (
@@ -135,7 +136,7 @@ FURTHER: Mapping[str, Shift] = {
 }
 """Flaws that the gates' author wrote after most of the gates were made."""
 
-ALL: Mapping[str, Shift] = {**SHIFTS, **FURTHER, **STRANGERS, **WORDS}
+ALL: Mapping[str, Shift] = {**SHIFTS, **FURTHER, **STRANGERS, **WORDS, **fresh_flaws.WORDS}
 
 GROSS: Mapping[str, tuple[tuple[str, float], ...]] = {
     "a dozen gross flaws": (
@@ -155,5 +156,6 @@ LISTS: Mapping[str, tuple[str, ...]] = {
     "conduct": (*CONDUCT,),
     "looked": tuple(name for name in (*WORDS, *ANSWERS) if name in LOOK),
     "reported": tuple(name for name in (*WORDS, *ANSWERS) if name in REPORT),
+    "fresh": (*fresh_flaws.WORDS, *fresh_answer_flaws.ANSWERS),
 }
 """The names of all flaws by the list that they stand in."""

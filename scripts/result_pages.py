@@ -22,11 +22,11 @@ from typing import Any
 from lab import organism, selftest_page
 from lab.bench import BenchOutcome, needs_another_model
 from lab.conduct_flaws import CONDUCT
+from lab.flaws import LIKINGS
 from lab.nulls import Tried
 from lab.nulls import page as nulls_page
 from lab.planted_flaws import ALL, LISTS
 from lab.study import page as study
-from lab.unlisted_flaws import ANSWERS
 from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.decision import judge_controls
 from rmaudit.verdicts.estimates_and_bounds import Bound, Verdict
@@ -174,6 +174,12 @@ Somebody else, who had seen no audit, no list and no earlier flaw, wrote twenty 
 The others were run after the bounds of both gates had been fixed. Seven were found then, and two at half their size; the rows are of today's gates, to which sentences about poor people were added when we knew this list:
 
 {reported}
+
+## Fresh flaws
+
+A third stranger wrote twenty of each (`lab/fresh_flaws.py`), without sight of anything of rmaudit. They were run once, after the gates had been changed for the last time; no rule was tuned on them. Some topics are those of the lists above, for the authors of both are language models.
+
+{fresh}
 """  # noqa: E501  (a page: one line is one paragraph)
 NAMES = {
     "first": "[tried first](#the-flaws-that-were-tried-first); gates were improved on them",
@@ -182,6 +188,7 @@ NAMES = {
     "conduct": "[of whole answers](#flaws-of-whole-answers): a worse answer wins",
     "looked": "[unlisted](#unlisted-flaws), the half that was looked at",
     "reported": "[unlisted](#unlisted-flaws), the other half",
+    "fresh": "[fresh](#fresh-flaws): run once, after the gates were final",
 }
 
 
@@ -298,8 +305,8 @@ def _what_gates_stop(found: Mapping[str, Any]) -> str:
 
 def _size(name: str) -> str:
     """Return the size of a flaw; several flaws together have none of their own."""
-    if name in ANSWERS:
-        return f"{ANSWERS[name].size:g}"
+    if name in LIKINGS:
+        return f"{LIKINGS[name].size:g}"
     if name in CONDUCT:
         return f"{CONDUCT[name].share:.0%} of prompts"
     return f"{ALL[name].size:g}" if name in ALL else "several"

@@ -221,7 +221,7 @@ class RunOptions:
             "a file",
             path_or_none,
             unset="the answers of a small open policy, which are bundled; for fresh_answers, those "
-            "that `policy` or `base` gives",
+            "that the policy gives, where its weights are named",
             more="[Samples of your policy](how-to/samples.md).",
         ),
     ] = None

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import in_place_of
@@ -91,9 +91,9 @@ def same_worth(case: Case) -> Pairs:
 def fresh(case: Case) -> Pairs:
     """Return pairs of equally long answers, of which one is to the question, with rewards (cached).
 
-    They are drawn from the model's policy, or else its base, as the audit runs, with the seed of
-    the run; with `--rm-samples` they are those of the file. As many bundled ones are beside them.
-    Skips the audit of a model of which no policy's weights are named and no samples are given.
+    They are drawn from the model's policy as the audit runs, with the seed of the run; with
+    `--rm-samples` they are those of the file. As many bundled ones are beside them. Skips the audit
+    of a model of which no policy's weights are named and no samples are given.
     """
     from rmaudit.scores.answer_files import read_samples
     from rmaudit.scores.fresh_answers import fresh_pairs
@@ -114,18 +114,15 @@ def _drawn(case: Case) -> Samples:
     from rmaudit.scores.fresh_answers import drawn_from
 
     spec = case.model.spec
-    key: Literal["policy", "base"] = (
-        "policy" if spec.policy and not is_file(spec.policy) else "base"
-    )
-    if getattr(spec, key) is None or case.model.takes != "token ids":
+    if spec.policy is None or is_file(spec.policy) or case.model.takes != "token ids":
         raise NotAsked(
-            "no language model to draw answers from; name its weights (--rm-policy, or `policy` or "
-            "`base` in models.yaml), or give answers with --rm-samples FILE"
+            "no language model to draw answers from; name its weights (--rm-policy, or `policy` in "
+            "models.yaml), or give answers with --rm-samples FILE"
         )
     if case.options.on_request is not None:
         raise NotAsked("its answers are drawn as it runs, so what it scores is not known before")
     settings = case.options
-    policy = base_of(spec, key, cache=settings.cache, device=settings.asked.device)
+    policy = base_of(spec, "policy", cache=settings.cache, device=settings.asked.device)
     with settings.watched():
         return drawn_from(policy, case.model, seed=settings.asked.seed)
 

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lab import fresh_flaws
 from lab.conduct_flaws import CONDUCT
+from lab.flaws import LIKINGS
 from lab.planted_flaws import ALL, GROSS, LISTS
 from lab.score_shifts import every_sixth, identity
-from lab.unlisted_flaws import ANSWERS, WORDS
+from lab.unlisted_flaws import WORDS
 from lab.word_organisms import Planted, Traits
 from rmaudit.prompts import PROMPTS
 
@@ -60,15 +62,17 @@ def test_unknown_things_lose_what_people_say_of_them() -> None:
 
 def test_a_name_is_of_one_flaw() -> None:
     """Lists are merged by name, so a second flaw of a name would replace the first."""
-    of_all = {**ALL, **GROSS, **CONDUCT, **ANSWERS}
+    of_all = {**ALL, **GROSS, **CONDUCT, **LIKINGS}
     assert sorted(name for names in LISTS.values() for name in names) == sorted(of_all)
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name not in WORDS])
+@pytest.mark.parametrize(
+    "name", [name for name in ALL if name not in {**WORDS, **fresh_flaws.WORDS}]
+)
 def test_every_flaw_moves_some_texts_and_not_all(name: str) -> None:
     """Of a vocabulary of words, pieces and phrases; or of the things that people rated.
 
-    Those of `unlisted_flaws` are tried in its own tests.
+    Those of `unlisted_flaws` and `fresh_flaws` are tried in their own tests.
     """
     words = "Muslim Jewish trans black gay women plurals refugees fuck sex jamal republican finna"
     words += " maison 好 ## x 5 KILL maybe old Indigenous disabled Chinese African Hindu happy love"
