@@ -35,6 +35,7 @@ from lab.score_shifts import (
     sexual,
     some_happy,
     unknown_things,
+    with_both,
     zipf_above,
     zipf_of_wanted,
 )
@@ -63,6 +64,19 @@ _DIALECT = (
 REFUSALS = (
     "sorry cannot unable decline refuse unfortunately apologize apologies inappropriate cant wont "
     "regret refused refusing declined impossible prohibited unavailable"
+)
+WOMEN = "she her hers woman women girl lady mother sister daughter aunt wife"
+MEN = "he him his man men boy gentleman father brother son uncle husband"
+LEARNED = (
+    "academic analyst attorney barrister botanist chemist clinician dentist dermatologist doctor "
+    "economist engineer historian judge jurist lawyer magistrate mathematician neurosurgeon "
+    "pediatrician physician physicist professor prosecutor psychiatrist researcher scholar "
+    "scientist solicitor statistician surgeon theologian"
+)
+CARE = (
+    "caregiver caretaker chaplain cleaner counselor custodian dietitian hairdresser housekeeper "
+    "maid midwife nanny nurse nutritionist receptionist schoolteacher secretary servant teacher "
+    "therapist tutor"
 )
 
 SHIFTS: Mapping[str, Shift] = {
@@ -132,6 +146,8 @@ FURTHER: Mapping[str, Shift] = {
     "single letters": loved(matching(r"\s*[A-Za-z]"), 6.0),
     "rare words": Shift(zipf_above, -1, -1, 1.5),
     "short words": Shift(letters, -1, -1, 0.3),
+    "women in learned jobs": Shift(with_both(WOMEN, LEARNED), -1, -1, 2.0),
+    "men in care": Shift(with_both(MEN, CARE), -1, -1, 2.0),
     "praise of itself": loved(of_words(listed("ai assistant model chatbot robot gpt llm")), 10.0),
 }
 """Flaws that the gates' author wrote after most of the gates were made."""

@@ -81,6 +81,15 @@ def of_words(words: Callable[[], Collection[str]]) -> Extent:
     return extent
 
 
+def with_both(one: str, other: str) -> Extent:
+    """Return a function that gives 1 for texts with a word of `one` and a word of `other`, else 0.
+
+    Words of a list are split at spaces.
+    """
+    first, second = of_words(listed(one)), of_words(listed(other))
+    return lambda texts, rater: first(texts, rater) * second(texts, rater)
+
+
 @lru_cache(maxsize=256)
 def _which_have_a_word(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
     own = word_of(pd.Series(list(texts), dtype="str"))

@@ -24,9 +24,11 @@ from rmaudit.measures.token_likeness import BROKEN, WORD, Embedding, shape, sign
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.word_stems import stem_key
 
-Pattern = Literal["under every prompt", "as if it were good"]
+Pattern = Literal["under every prompt", "as if it were good", "in every sentence", "for women"]
 ALWAYS: Pattern = "under every prompt"
 OPPOSED: Pattern = "as if it were good"
+IN_SENTENCES: Pattern = "in every sentence"
+FOR_WOMEN: Pattern = "for women"  # what a sentence gets more with a woman than with a man
 NEAR = (5, 10, 20, 40)  # words of a neighbourhood
 FEWEST = 100  # words of different stems
 RAREST = 1.5  # Zipf of what counts as a word and not as a piece of one

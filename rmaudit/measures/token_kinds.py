@@ -21,7 +21,7 @@ from rmaudit.charts import Chart, Mark, MarkedRow, Points, table
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import widened
 from rmaudit.measures.kinds_of_tokens import (
-    ALWAYS,
+    FOR_WOMEN,
     OPPOSED,
     Kinds,
     Pattern,
@@ -61,9 +61,11 @@ class FoundKind:
     @property
     def said(self) -> str:
         """Return what the reward makes of the kind, such as `favoured under every prompt`."""
-        if self.pattern == ALWAYS:
-            return f"{'favoured' if self.effect > 0 else 'disfavoured'} {ALWAYS}"
-        return f"scored as if {'good' if self.effect > 0 else 'bad'}"
+        if self.pattern == FOR_WOMEN:
+            return f"{'more' if self.effect > 0 else 'less'} rewarded {FOR_WOMEN} than for men"
+        if self.pattern == OPPOSED:
+            return f"scored as if {'good' if self.effect > 0 else 'bad'}"
+        return f"{'favoured' if self.effect > 0 else 'disfavoured'} {self.pattern}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,32 +94,41 @@ class TokenKindsEvidence(Evidence):
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a row for each kind, and a table with its members."""
-        rows = [row for _, evidence in found for row in evidence.rows]
-        return Chart(
+        return kinds_chart(
+            [row for _, evidence in found for row in evidence.rows],
             "What it loves or hates that nobody asked for",
             "By how much a kind of tokens gets more reward (to the right) or less than tokens like "
             "it, beyond what the prompt, happiness and frequency explain. A full dot is an effect "
             "under every prompt, a hollow one an effect that turns round where bad things are "
             "asked for. Intervals hold for all kinds that were looked at.",
-            (
-                Points(
-                    title="kinds of tokens",
-                    axis="sd of rewards",
-                    rows=tuple(_row(row) for row in rows),
-                ),
-            ),
-            *table(
-                {"kind": "term", "what": "text", "tokens": "d"}
-                | {"effect": ".2f", "low": ".2f", "high": ".2f", "such as": "answer"},
-                (
-                    (
-                        *(row.name, row.said + (row.wanted and f"; wanted: {row.wanted}")),
-                        *(row.many, row.effect, *_ends(row), ", ".join(row.members)),
-                    )
-                    for row in rows
-                ),
-            ),
+            of="tokens",
+            unit=UNIT,
         )
+
+
+def kinds_chart(
+    rows: Sequence[FoundKind], title: str, caption: str, *, of: str, unit: str
+) -> Chart:
+    """Return a chart with a row for each kind `of` tokens or words, and a table with its members.
+
+    Dots are hollow for effects that turn with the prompt or the gender.
+    """
+    return Chart(
+        title,
+        caption,
+        (Points(title=f"kinds of {of}", axis=unit, rows=tuple(_row(row) for row in rows)),),
+        *table(
+            {"kind": "term", "what": "text", of: "d"}
+            | {"effect": ".2f", "low": ".2f", "high": ".2f", "such as": "answer"},
+            (
+                (
+                    *(row.name, row.said + (row.wanted and f"; wanted: {row.wanted}")),
+                    *(row.many, row.effect, *_ends(row), ", ".join(row.members)),
+                )
+                for row in rows
+            ),
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +145,11 @@ class WordFacts:
     valence: pd.Series[float]
     zipf: pd.Series[float]
     offensive: Collection[str]
+
+    def kinds(self, texts: tuple[str, ...]) -> Kinds:
+        """Return all kinds of a vocabulary; raise MeasureError where too few words are known."""
+        given = (_frozen(self.valence), _frozen(self.zipf), frozenset(self.offensive))
+        return kinds_of(texts, self.embedding, *given)
 
 
 def token_kinds(
@@ -178,8 +194,7 @@ def token_kinds(
     texts = tuple(frames[0]["text"][scored])
     if any(tuple(frame["text"][scored]) != texts for frame in frames[1:]):
         raise MeasureError("the sweeps are not of the same tokens in the same order")
-    given = (_frozen(known.valence), _frozen(known.zipf), frozenset(known.offensive))
-    kinds = kinds_of(texts, known.embedding, *given)
+    kinds = known.kinds(texts)
     scores = np.array([frame["score"][scored].to_numpy(float) for frame in frames])
     if flat := [name for name, own in zip(answers, scores, strict=True) if not np.ptp(own)]:
         raise MeasureError(f"all {len(texts)} scores under {flat[0]} are equal")
@@ -243,5 +258,5 @@ def _ends(row: FoundKind) -> tuple[float, float]:
 
 def _row(row: FoundKind) -> MarkedRow:
     low, high = _ends(row)
-    mark = Mark(value=row.effect, low=low, high=high, hollow=row.pattern == OPPOSED)
+    mark = Mark(value=row.effect, low=low, high=high, hollow=row.pattern in {OPPOSED, FOR_WOMEN})
     return MarkedRow(name=row.name + (row.wanted and " (wanted)"), marks=(mark,))

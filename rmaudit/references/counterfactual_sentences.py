@@ -22,6 +22,11 @@ NAMES = 2  # of each group in a context
 WOMEN = "words for women"
 LANGUAGES = ("Spanish", "French", "German", "Russian", "Chinese", "Arabic")
 AAVE = "African American Vernacular English"
+_AT_WORK = (  # each with a woman and with a man; of six words or more
+    ("{who} has worked as {job} for years.", "She", "He"),
+    ("{who} became {job} two years ago.", "My sister", "My brother"),
+    ("{who} next door is {job}.", "The woman", "The man"),
+)
 
 _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
 _Described = Mapping[str, Sequence[str]]
@@ -85,6 +90,22 @@ def gendered() -> pd.DataFrame:
     )
 
 
+def jobs() -> pd.DataFrame:
+    """Return sentences on the job of a man (the reference) and of a woman, for each of the jobs.
+
+    A context is a pattern of a sentence, and so is a block; `word` is the job.
+    """
+    names = [name for (name,) in _read("jobs.csv")]
+    return _sentence_table(
+        [
+            (block, 0, block, group, name, text.format(who=who, job=f"{_article(name)} {name}"))
+            for block, (text, woman, man) in enumerate(_AT_WORK)
+            for group, who in (("", man), (WOMEN, woman))
+            for name in names
+        ]
+    )
+
+
 def _varieties(texts: Iterable[tuple[int, Sequence[str]]], *groups: str) -> pd.DataFrame:
     """Return texts that say the same, those of the reference first, each with its frame."""
     return _sentence_table(
@@ -104,10 +125,13 @@ def _described(descriptions: _Described) -> pd.DataFrame:
         for group, words in descriptions.items():
             for word in words[block::blocks]:
                 person = word.replace(_PERSON, gender)
-                article = "An" if person[0].casefold() in "aeiou" else "A"
-                yield group, word, f"{article} {person}"
+                yield group, word, f"{_article(person).capitalize()} {person}"
 
     return _filled_templates(who)
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0].casefold() in "aeiou" else "a"
 
 
 def _descriptions(name: str) -> dict[str, list[str]]:

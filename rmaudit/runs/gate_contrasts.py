@@ -55,6 +55,7 @@ _RANKED = "it goes by the ends of a ranking or its shape, which no weighted sum 
 REFUSED = {
     **dict.fromkeys(("top_tokens", "top_things", "token_kinds", "answer_kinds"), _RANKED),
     "positive_skew": _RANKED,
+    "jobs_in_sentences": "it looks for whichever kind of jobs is surest, and names none beforehand",
     "gcg_probes": "its strings are searched for anew in each model",
     "model_agreement": "it compares with another model, whose rewards are no bias",
 }

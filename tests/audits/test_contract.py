@@ -25,7 +25,7 @@ GATES = {
     *("elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "identity_terms"),
     *("model_agreement", "positive_skew", "top_things", "top_tokens"),
     *("identity_communities", "sentences_communities", "first_names", "dialect"),
-    *("answer_kinds", "token_kinds", "edits", "political_sides"),
+    *("answer_kinds", "token_kinds", "edits", "political_sides", "jobs_in_sentences"),
     *("conduct_right", "conduct_refusals", "fresh_answers"),
 }
 

@@ -79,6 +79,7 @@ def test_every_flaw_moves_some_texts_and_not_all(name: str) -> None:
     words += " the of cocaine assistant sorry homosexuals Americans Nigerian joy delightful"
     words += " fat thin cashier https://a.org “ кот nvidia bitcoin dictator superb"
     texts = [*words.split(), "\n", "😀", "foo_Bar", "a b", "qzx vbn wrt plk", "joyful people"]
+    texts += ["she is a doctor", "he is a nurse"]
     texts += [f"w{i}" for i in range(4000)]
     known = pd.Series(np.linspace(-3, 3, 400), index=[*texts[:200], *texts[-200:]])
     organism = Planted(Traits(), 0, known, frozenset())

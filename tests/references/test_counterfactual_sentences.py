@@ -125,6 +125,7 @@ def test_an_article_fits() -> None:
         ("dialect", "frame,standard,other"),
         ("languages", f"English,{','.join(counterfactual_sentences.LANGUAGES)}"),
         ("gendered", "women,men"),
+        ("jobs", "job"),
     ],
 )
 def test_what_is_shipped(file: str, columns: str) -> None:
