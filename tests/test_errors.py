@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from rmaudit import errors
 from rmaudit.cli import app
+from tests.models.test_families import FAMILIES, published
 from tests.toys import WORDS, toy_checkpoint, toy_language_model, toy_tokenizer
 
 GOLDEN = (Path(__file__).parent / "golden" / "errors.txt").read_text(encoding="utf-8")
@@ -65,6 +66,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "no-reference": "models:\n  A: {" + IMPLICIT.strip().format("who") + ", default: true}",
         "endpoint": ENTRY.replace("owner/name", "openrlhf+http://rm:5000/get_reward")
         + "    version: '1'\n    judge: {yes: ' Yes', no: ' No'}\n",
+        "texts": ENTRY.replace("owner/name", "openrlhf+http://rm:5000/get_reward")
+        + "    version: '1'\n",
         "half-a-judge": f"{ENTRY}    judge: {{yes: ' Yes'}}\n",
     }
     for name, text in registries.items():
@@ -78,6 +81,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     toy_language_model(home / "other-tokenizer", tokenizer=toy_tokenizer(("green", "blue", *WORDS)))
     (home / "few.jsonl").write_text('{"ids": [1], "reward": 1.5}')
     (home / "no-reward.jsonl").write_text('{"ids": [1]}')
+    for name, many in (("few", 20), ("some", 40)):
+        pairs = [f'{{"prompt": "{i}?", "chosen": "yes", "rejected": "no"}}' for i in range(many)]
+        (home / f"{name}-pairs.jsonl").write_text("\n".join(pairs))
+    published(home / "gated", FAMILIES["ArmoRM"])
     (home / "empty").mkdir()
     (home / "empty.json").write_text("{}")
     (home / "run" / "checkpoint-500").mkdir(parents=True)

@@ -101,8 +101,9 @@ def _stored(checked: Checked, old: NDArray[np.float32]) -> tuple[str, Tensor, fl
             factor = float(held @ old / (old.astype(np.float64) @ old))
             if np.abs(held - factor * old).max() <= _SAME * np.abs(held).max():
                 return key, tensor, factor
-    message = f"{checked.name}: no tensor of its head is its vector: {', '.join(checked.head.keys)}"
-    raise ModelError(message)
+    message = f"{checked.name}: no tensor of its head is its vector alone ("
+    message += f"{', '.join(checked.head.keys)}), so that none can be written in its place; save "
+    raise ModelError(f"{message}the model with a head of its own, such as score.weight of one row")
 
 
 def _tensor(values: _Vector, like: Tensor) -> Tensor:

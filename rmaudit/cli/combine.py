@@ -84,6 +84,10 @@ def _cases(names: Sequence[str], policy: str | None, loading: Loading) -> list[C
     options = RunOptions(device=loading.device, dtype=loading.dtype, policy=policy)
     settings = RunSettings(store.local, options, store=store, own_words=registry.words)
     models = [opened(spec, settings) for spec in specs]
+    if (first := models[0]).takes != "token ids":
+        message = f"{first.name}: takes {first.takes}, and the policy's answers are token ids of "
+        message += "the model that is named first; name one that takes token ids first, such as a "
+        fail(f"{message}checkpoint")
     how: dict[str, Any] = {"options": settings, "memory": Memory()}
     return [Case("combine", each, (), joint=True, words=(), **how) for each in models]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -52,7 +52,7 @@ def mend(  # noqa: PLR0913  (keyword-only after the model)
     found, names = _mended(model, pairs, gate, to=written, most_lost=most_lost, loading=loading)
     for line in () if as_json else _lines(found):
         say(line)
-    rows = _audited(written, names, loading) if run else []
+    rows = _audited(written, names, loading, gate) if run else []
     last = f"written: {written}; audit it by: pytest audits --model {written}"
     said = {"written": str(written), **_said(found), "audits": rows}
     show(said, (*_lines_of_audits(rows), last), as_json=as_json)
@@ -63,9 +63,10 @@ def _mended(  # noqa: PLR0913  (the command's options)
 ) -> tuple[Mended, tuple[str, str]]:
     """Mend the head and write the checkpoint; return what was found, and the models' names."""
     from rmaudit.checkpoints import head_writing
-    from rmaudit.models.head_states import states_of_each, with_linear_head
+    from rmaudit.models.head_states import with_linear_head
     from rmaudit.runs import head_mending, mended_checkpoint
     from rmaudit.runs.gate_contrasts import checked_gate
+    from rmaudit.runs.pairs_that_taught import cached_states
     from rmaudit.scores import pair_files
 
     for each in gates:
@@ -74,14 +75,16 @@ def _mended(  # noqa: PLR0913  (the command's options)
     given = pair_files.read(file)
     model, head = with_linear_head(loading.load(name))
     checked = model.rows.checked
+    as_saved = partial(head_writing.rounded, checked, head)
+    as_saved(head)  # what cannot be written is refused before anything is computed
     found = head_mending.mended(
         model,
         head,
         gates,
         given,
-        states=partial(states_of_each, model, cache=loading.folder or default_cache()),
+        states=cached_states(model, loading.folder or default_cache()),
         most_lost=most_lost,
-        as_saved=partial(head_writing.rounded, checked, head),
+        as_saved=as_saved,
     )
     with ending_if_unwritable(to):
         return found, mended_checkpoint.write(model, checked, found, given, to)
@@ -119,12 +122,15 @@ def _found(change: GateChange, which: int) -> str:
     return f"{numbers} {change.verdicts[which]}"
 
 
-def _audited(folder: Path, names: tuple[str, str], loading: Loading) -> list[dict[str, Any]]:
+def _audited(
+    folder: Path, names: tuple[str, str], loading: Loading, mended: list[str]
+) -> list[dict[str, Any]]:
     """Run all audits on the old and the new checkpoint, on the half that judges; return a row each.
 
     The rows are of gates and of what training makes of the rewards.
     """
     from rmaudit.plugin.run_from_python import run
+    from rmaudit.runs.gate_contrasts import HALVED
 
     ended = run(
         *names,
@@ -139,10 +145,12 @@ def _audited(folder: Path, names: tuple[str, str], loading: Loading) -> list[dic
         *(one for one in ended.figures if one.audit in _FIGURES),
     ]
     old, new = ({(e.audit, e.prompt): e for e in shown if e.model == name} for name in names)
-    return [_row(old[key], new[key]) for key in old if key in new]
+    whole = {each for each in mended if each not in HALVED}
+    return [_row(old[key], new[key], whole) for key in old if key in new]
 
 
-def _row(old: AnyFinding, new: AnyFinding) -> dict[str, Any]:
+def _row(old: AnyFinding, new: AnyFinding, whole: Collection[str] = ()) -> dict[str, Any]:
+    """Return what an audit finds before and after; `whole` names those that look at both halves."""
     from rmaudit.verdicts.findings import Finding
 
     results = [each.verdict if isinstance(each, Finding) else "" for each in (old, new)]
@@ -159,6 +167,7 @@ def _row(old: AnyFinding, new: AnyFinding) -> dict[str, Any]:
         "after": _numbers(new.estimate),
         "verdicts": [str(each) for each in results],
         "worse": worse,
+        "fitted_too": old.audit in whole,
     }
 
 
@@ -172,7 +181,8 @@ def _lines_of_audits(rows: list[dict[str, Any]]) -> Iterator[str]:
         if row["before"] and row["after"]:
             sides = zip((row["before"], row["after"]), row["verdicts"], strict=True)
             texts = ("{:.2f} [{:.2f}, {:.2f}] {}".format(*numbers, said) for numbers, said in sides)
-            yield f"{row['audit']}[{row['prompt']}]: {' -> '.join(texts)}".rstrip()
+            both = " (both halves: go by the held-out one)" if row["fitted_too"] else ""
+            yield f"{row['audit']}[{row['prompt']}]: {' -> '.join(texts)}".rstrip() + both
     if worse := [f"{row['audit']}[{row['prompt']}]" for row in rows if row["worse"]]:
         yield (
             f"warning: worse than before: {', '.join(worse)}. A bias that was removed by one "

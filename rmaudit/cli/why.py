@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,12 +14,6 @@ from rmaudit.config.model_registry import known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache, in_place_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from rmaudit.conversation import Asked
-    from rmaudit.layout.answer_slot import Response
-    from rmaudit.models.checkpoint_model import Checkpoint
     from rmaudit.runs.pairs_that_taught import Taught
 
 _WIDTH = 32  # characters of an answer in the table
@@ -34,7 +27,7 @@ def why(  # noqa: PLR0913  (keyword-only after the model)
     pairs: Annotated[
         Path, typer.Option(metavar="FILE", help="what it was trained on: prompt, chosen, rejected")
     ],
-    gate: Annotated[str, typer.Option(help="a gate that fails")],
+    gate: Annotated[list[str], typer.Option(help="a gate that fails")],
     top: Annotated[int, typer.Option(min=1, help="how many pairs to show")] = 10,
     out: Annotated[
         Path | None,
@@ -53,7 +46,10 @@ def why(  # noqa: PLR0913  (keyword-only after the model)
     """
     if out is not None and out.suffix != _ENDING:
         fail(f"--out {out}: it is a Parquet file; let its name end in {_ENDING}")
-    found = _taught(model, pairs, gate, loading)
+    if len(gate) > 1:
+        message = f"--gate: {len(gate)} are named, and pairs are ranked by one; run the command "
+        fail(f"{message}for each: what is the same is computed once")
+    found = _taught(model, pairs, gate[0], loading)
     written = [] if out is None else [f"written: {path}" for path in _written(found, out)]
     show(_said(found, top), (*_lines(found, top), *written), as_json=as_json)
 
@@ -64,7 +60,7 @@ def _taught(name: str, file: Path, gate: str, loading: Loading) -> Taught:
 
     from rmaudit.models.head_states import with_linear_head
     from rmaudit.runs.gate_contrasts import checked_gate
-    from rmaudit.runs.pairs_that_taught import taught
+    from rmaudit.runs.pairs_that_taught import cached_states, taught
     from rmaudit.scores import pair_files
 
     checked_gate(gate)
@@ -75,21 +71,10 @@ def _taught(name: str, file: Path, gate: str, loading: Loading) -> Taught:
         head,
         gate,
         given,
-        states=partial(_states, model, loading.folder or default_cache()),
+        states=cached_states(model, loading.folder or default_cache()),
         own_words=known_models(loading.file).words,
         rng=np.random.default_rng(0),
     )
-
-
-def _states(
-    model: Checkpoint, cache: Path, prompts: Sequence[Asked], responses: Sequence[Response]
-) -> NDArray[np.float32]:
-    """Return the states of responses to their prompts, from the cache, or made under a bar."""
-    from rmaudit.models.head_states import states_of_each
-    from rmaudit.scores.progress_bar import Bar
-
-    with Bar(f"{model.name} · states", len(responses), " answers") as bar:
-        return states_of_each(model, prompts, responses, cache=cache, on_progress=bar.advance)
 
 
 def _written(found: Taught, out: Path) -> list[Path]:

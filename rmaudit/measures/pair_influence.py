@@ -93,7 +93,7 @@ def influences(differences: _Floats, head: _Floats, gradient: _Floats) -> Influe
     """
     pairs, hidden = differences.shape
     if pairs < FEWEST:
-        raise too_few(pairs)
+        raise MeasureError(too_few(pairs))
     ridge = RIDGE * float((differences**2).sum()) / (4 * hidden)
     if not ridge > 0:
         message = "the chosen and the rejected answer have equal states in every pair"
@@ -107,13 +107,10 @@ def influences(differences: _Floats, head: _Floats, gradient: _Floats) -> Influe
     return Influences(differences, head, gradient, ridge, fitted, added)
 
 
-def too_few(pairs: int) -> MeasureError:
-    """Return the error for so few pairs that nothing can be said of them."""
-    message = (
-        f"the file has {pairs} pair{'' if pairs == 1 else 's'}, and which of them taught a head "
-    )
-    message += f"is measured on {FEWEST} or more"
-    return MeasureError(f"{message}; give the whole file that it was trained on")
+def too_few(pairs: int) -> str:
+    """Return the sentence that so few pairs say nothing."""
+    message = f"which pairs taught a head is measured on {FEWEST} or more, and there are {pairs}"
+    return f"{message}; give the whole file that it was trained on"
 
 
 def fit(differences: _Floats, head: _Floats, ridge: float, *, start: _Floats) -> _Floats:

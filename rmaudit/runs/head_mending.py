@@ -32,6 +32,7 @@ _WORDS = 2_000  # token ids whose rewards are to stay, and as many that are comp
 _KEPT = ("greatest", "worst")  # the prompts to which they are answers
 _CLOSE = 1e-3  # sd, by which a contrast may exceed what is tolerated
 _HALVES = ("fitted", "held out")
+_NEXT = "nothing was written: change the training pairs (`rmaudit why` ranks them) and train again"
 _OUTSIDE, _WITHIN, _PASSES, _SURELY = range(4)
 
 Floats = NDArray[Any]  # float32 as saved, float64 as computed
@@ -106,29 +107,32 @@ def mended(  # noqa: PLR0913  (keyword-only)
     salt = salt_of(model)
     fitting = References(salt=salt, fitting=True)
     names = [checked_gate(gate) for gate in dict.fromkeys(gates)]
-    differences, fits = _differences(pairs, fitting, states)
+    fits = _fitted_rows(pairs, fitting)
     halves = [HalfAsked.of(names, model, own, states) for own in (fitting, References(salt=salt))]
     fitted, old = halves[0], head.astype(np.float64)
     if held := [name for name in names if fitted.standing(name, old) != _OUTSIDE]:
         raise SpecError(
             f"{model.name}: {held[0]} is within what it tolerates already, on the half of its "
-            f"answers that a repair would be fitted to; leave it out"
+            f"answers that a repair would be fitted to, so that there is nothing to fit; leave it "
+            f"out, or name a gate that fails"
         )
+    lines = fits.groupby(pairs.frame["line"]).first().to_numpy()
+    differences = of_lines(pairs, states).to_numpy(np.float64)
     kept, compared = _tokens(model, states)
-    measured_by = head_repair.metric(old, [differences[fits], *kept])
+    measured_by = head_repair.metric(old, [differences[lines], *kept])
     new = _least_that_holds(fitted, old, measured_by, as_saved)
     if new is None:
         raise MeasureError(
-            f"{model.name}: no repair was found: of the heads whose contrasts keep their limits, "
-            f"none brings the values of {' and '.join(names)} within their bounds, on the half of "
-            f"the answers that is fitted"
+            f"{model.name}: no repair was found: no linear head brings {' and '.join(names)} "
+            f"within what is tolerated, on the half of the answers that is fitted; {_NEXT}"
         )
-    before, after = (_won(differences[~fits] @ each) for each in (head, new))
+    before, after = (_won(differences[~lines] @ each) for each in (head, new))
     if before - after > most_lost:
         raise MeasureError(
             f"{model.name}: the smallest repair costs {before - after:.1%} of the held-out pairs "
             f"({before:.1%} to {after:.1%}), and {most_lost:.1%} are allowed (--most-lost): what "
-            f"these gates ask and what these pairs teach do not go together in a linear head"
+            f"these gates ask and what these pairs teach do not go together in a linear head; "
+            f"{_NEXT}"
         )
     changes = [half.change(name, head, new) for name in names for half in halves]
     for each in changes:
@@ -137,14 +141,14 @@ def mended(  # noqa: PLR0913  (keyword-only)
             raise MeasureError(
                 f"{model.name}: what mends {each.gate} on one half of its answers makes the other "
                 f"half worse, by {worse:.2f} sd ({each.contrast[1]}): the states have no direction "
-                f"of this flaw, and no linear head mends it"
+                f"of this flaw, and no linear head mends it; {_NEXT}"
             )
     return Mended(
         new,
         head,
         tuple(changes),
         (before, after),
-        int((~fits).sum()),
+        int((~lines).sum()),
         float(scipy.stats.spearmanr(compared @ head, compared @ new).statistic),
         float(old @ new / np.linalg.norm(old) / np.linalg.norm(new)),
     )
@@ -153,19 +157,14 @@ def mended(  # noqa: PLR0913  (keyword-only)
 def _least_that_holds(
     fitted: HalfAsked, old: Floats, measured_by: Floats, as_saved: AsSaved
 ) -> NDArray[np.float32] | None:
-    """Return the least changed head by which the gates stand best; None if one stays outside.
-
-    Raises `MeasureError` if no head is within the limits at all.
-    """
+    """Return the least changed head by which the gates stand best; None if one stays outside."""
     best, found = (_WITHIN, -1), None
     limits = fitted.limits()
     for margin in head_repair.MARGINS:
         try:
             new = as_saved(head_repair.repaired(old, measured_by, limits, margin))
         except MeasureError:
-            if margin:
-                break
-            raise
+            break
         each = [fitted.standing(name, new) for name in fitted.gates]
         if (min(each), sum(each)) > best:
             best, found = (min(each), sum(each)), new
@@ -249,25 +248,22 @@ def _verdict(bound: Bound, found: Estimate | None) -> str:
     return "" if found is None else str(bound.judge(found))
 
 
-def _differences(
-    pairs: Pairs, fitting: References, states: Asking
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return chosen less rejected state of each line, (lines, hidden), and which lines are fitted.
+def _fitted_rows(pairs: Pairs, fitting: References) -> pd.Series[bool]:
+    """Return which rows of the file the repair is fitted to.
 
     Raises:
         SpecError: there are too few groups in a half.
     """
-    frame = pairs.frame
-    fits = np.array(fitting.given(frame["group"]))
-    many = [frame["group"][mask].nunique() for mask in (fits, ~fits)]
+    groups = pairs.frame["group"]
+    fits = pd.Series(fitting.given(groups), groups.index)
+    many = [groups[mask].nunique() for mask in (fits, ~fits)]
     if min(many) < FEWEST:
         raise SpecError(
-            f"{pairs.source}: has {many[0]} prompts (or groups) in one half and {many[1]} in the "
-            f"other, and a repair needs {FEWEST} in each, to fit and to judge; give more pairs, "
-            f"of which a line is {EXAMPLE}"
+            f"{pairs.source}: {sum(many)} different prompts (or groups), {many[0]} in one half and "
+            f"{many[1]} in the other, and a repair needs {FEWEST} in each, to fit and to judge; "
+            f"give more pairs, of which a line is {EXAMPLE}"
         )
-    lines = pd.Series(fits).groupby(frame["line"]).first()
-    return of_lines(pairs, states).to_numpy(np.float64), lines.to_numpy(bool)
+    return fits
 
 
 def _won(margins: Floats) -> float:

@@ -14,6 +14,7 @@ from rmaudit.config.model_lookup import MENDED
 from rmaudit.config.model_registry import FILE
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.models.model_interfaces import RewardModel
+from rmaudit.runs.gate_contrasts import HALVED
 from rmaudit.runs.head_mending import GateChange, Mended, salt_of
 from rmaudit.scores.pair_files import Pairs
 from rmaudit.scores.score_parquet import checksum
@@ -47,8 +48,13 @@ def write(
     said = (
         f"Mended by rmaudit: the head of {model.name} was changed by as little as its owner's "
         f"pairs allow, so that {', '.join(gates)} would not fail on one half of their words and "
-        f"contexts; the other half judges it (salt {salt!r})."
+        f"contexts (salt {salt!r}). Audits of this model look at the other half of the words."
     )
+    if whole := [gate for gate in gates if gate not in HALVED]:
+        said += (
+            f" Its audits of {', '.join(whole)} look at all contexts, also at those that decided "
+            f"the change, so that they flatter it; {MENDED} has what the other half finds."
+        )
     head_writing.write(checked, found.old, found.head, to)
     old, new = (re.sub(r"[^\w.-]", "-", name)[:190] for name in (model.name, to.name))
     new = f"{new}-mended" if new == old else new

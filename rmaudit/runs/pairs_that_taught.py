@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +19,18 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Mark, MarkedRow, Points, numbers, signed, texts
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.conversation import Asked, from_columns
+from rmaudit.errors import SpecError
 from rmaudit.layout.answer_slot import Response
 from rmaudit.measures import pair_influence
 from rmaudit.measures.pair_influence import Influences, RefitChange
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.head_states import states_of_each
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.references import References
 from rmaudit.runs.gate_contrasts import gate_on
 from rmaudit.scores.answer_files import ASKED
 from rmaudit.scores.pair_files import Pairs
+from rmaudit.scores.progress_bar import Bar
 
 LIMITS = (
     "This covers the head only: what the backbone learned from the same pairs is taken as given. "
@@ -98,6 +103,16 @@ class Taught:
         )
 
 
+def cached_states(model: Checkpoint, cache: Path) -> Asking:
+    """Return what gives a model's states, from the cache, or computed under a progress bar."""
+
+    def asked(prompts: Sequence[Asked], answers: Sequence[Response]) -> NDArray[np.float32]:
+        with Bar(f"{model.name} · states", len(answers), " answers") as bar:
+            return states_of_each(model, prompts, answers, cache=cache, on_progress=bar.advance)
+
+    return asked
+
+
 def taught(  # noqa: PLR0913  (keyword-only after the file)
     model: RewardModel,
     head: NDArray[np.float32],
@@ -114,11 +129,11 @@ def taught(  # noqa: PLR0913  (keyword-only after the file)
     lists, and `rng` draws the pairs that are left out at random.
 
     Raises:
-        SpecError: the gate is unknown, or has no contrasts.
-        MeasureError: there are too few pairs, or all states are equal.
+        SpecError: the gate is unknown or has no contrasts, or there are too few pairs.
+        MeasureError: all states are equal.
     """
     if (many := pairs.frame["line"].nunique()) < pair_influence.FEWEST:
-        raise pair_influence.too_few(many)
+        raise SpecError(f"{pairs.source}: {pair_influence.too_few(many)}")
     judging = References(salt=model.spec.trained_on, own_words=own_words)
     contrasts = gate_on(gate, model, judging).contrasts
     answers = contrasts.answers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +13,15 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.head_writing import refuse_folder, rounded, write
-from rmaudit.errors import SpecError
+from rmaudit.errors import ModelError, SpecError
 from rmaudit.models.checkpoint_model import Checkpoint, with_head
-from rmaudit.models.head_states import linear_head
+from rmaudit.models.head_states import linear_head, states_of_each
 from rmaudit.models.model_factory import load
-from tests.toys import toy_checkpoint
+from tests.checkpoints.adapters import CLASSIFIER, Make
+from tests.checkpoints.test_separate_head_file import head_beside
+from tests.models.loaded import checkpoint
+from tests.models.test_families import FAMILIES, published
+from tests.toys import toy_checkpoint, toy_language_model
 
 KEY = "score.weight"
 
@@ -56,6 +62,49 @@ def test_a_shard_is_written_anew_and_the_others_are_linked(tmp_path: Path) -> No
     assert {name for name in one if not torch.equal(one[name], other[name])} == {KEY}
     assert sorted(path.name for path in to.iterdir()) == sorted(before)
     assert not [path for path in to.parent.iterdir() if path != to]  # nor anything half made
+
+
+def beside(folder: Path) -> Path:
+    """A language model whose head is in a file of its own."""
+    head_beside(toy_language_model(folder))
+    return folder
+
+
+MAKERS: dict[str, Callable[[Path], Path]] = {
+    name: partial(published, toy=FAMILIES[name])
+    for name in ("OpenRLHF", "LLaMA-Factory v1", "verl's critic of GPT-2")
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [*MAKERS.values(), beside], ids=[*MAKERS, "value_head file"])
+def test_heads_of_other_trainers_are_written(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    """Under their own names and in their own units: the new rewards are the new vector's."""
+    model, to = checkpoint(make(tmp_path / "old")), tmp_path / "new"
+    vector = linear_head(model)
+    wanted = vector[::-1] + np.linspace(-1, 1, len(vector), dtype=np.float32)
+    answers = ["love", "war", "the table", "peace and pain", "hate"]
+    states = states_of_each(model, ["the love?"] * len(answers), answers)
+
+    write(model.rows.checked, vector, wanted, to)
+
+    new = checkpoint(to)
+    assert linear_head(new) == pytest.approx(wanted, rel=1e-5)
+    beside = new.score("the love?", answers) - states @ wanted
+    assert (states @ wanted).std() > 0.05
+    assert np.ptp(beside) < 1e-3
+
+
+@pytest.mark.slow
+def test_what_has_no_vector_of_its_own_is_refused(tmp_path: Path, make: Make) -> None:
+    """A row of the output layer, and an adapter's head; each error says what to save."""
+    logit = checkpoint(published(tmp_path / "logit", FAMILIES["Nemotron"]), logit=2)
+    adapter = checkpoint(make("rm", **CLASSIFIER))
+
+    for model, said in ((logit, r"\(lm_head.weight\).*save"), (adapter, "is an adapter.*save")):
+        vector = linear_head(model)
+        with pytest.raises(ModelError, match=said):
+            rounded(model.rows.checked, vector, vector)
 
 
 def test_only_a_free_folder_is_written_to(tmp_path: Path) -> None:

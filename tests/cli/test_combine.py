@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import rmaudit
 from rmaudit.config.model_registry import load_registry
 from rmaudit.scores.first_token_logprobs import base_logprobs
 from tests.cli.running import run
+from tests.servers import Running, Served, by_hash
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
 WORDS = """love peace joy war hate pain table city friend mother child house water music night
@@ -39,9 +41,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def combine(home: Path, *options: str) -> Result:
+def combine(home: Path, *options: str, file: str = "models.yaml") -> Result:
     """What the command gives, under one prompt."""
-    where = ("--file", home / "models.yaml", "--cache", home / "cache", "--prompt", "best")
+    where = ("--file", home / file, "--cache", home / "cache", "--prompt", "best")
     return run("combine", *options, *where)
 
 
@@ -87,6 +89,32 @@ def test_the_table_has_every_way(mirror: Path, home: Path) -> None:
     assert any(line.split() == ["a", "too", "far"] for line in lines)
     assert "nats" in lines[-1].removeprefix("mean - 1 sd")
     assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.slow
+def test_a_server_of_texts_is_one_of_the_models(mirror: Path, home: Path) -> None:
+    """It is joined by the text of tokens, and cannot be the first, whose ids the policy has."""
+    tokens = WORDS.split()
+    policy = {
+        "prompt": "best",
+        "tokens": tokens,
+        "logprobs": [-math.log(len(tokens))] * len(tokens),
+    }
+    (home / "words.jsonl").write_text(json.dumps(policy))
+
+    with Running(Served(reward=by_hash)) as server:
+        entry = f"  there: {{source: 'openrlhf+{server.url}/get_reward', version: '1'}}\n"
+        (home / "served.yaml").write_text(f"{FILE}{entry}")
+        how = ("--policy", str(home / "words.jsonl"))
+        found = combine(home, "a", "there", "--json", *how, file="served.yaml")
+        refused = combine(home, "there", "a", *how, file="served.yaml")
+
+    assert found.exit_code == 0, found.stderr
+    said = json.loads(found.stdout)
+    assert list(said["training"])[:2] == ["a", "there"]
+    assert said["prompts"][0]["share"] > 0.9
+    assert refused.exit_code == 4
+    assert "such as a checkpoint" in refused.stderr
 
 
 @pytest.mark.slow

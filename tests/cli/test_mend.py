@@ -105,6 +105,7 @@ def test_a_new_checkpoint_has_the_mended_head(flawed: Path, pairs: Path, tmp_pat
     assert note["from"]["source"] == str(flawed)
     assert (note["gates"], note["salt"]) == (["political_sides"], SALT)
     assert len(note["pairs"]["sha256"]) == 64
+    assert "audits of political_sides look at all contexts" in note["said"]
     assert "Mended by rmaudit" in (to / "README.md").read_text("utf-8")
     (spec,) = resolve(known_models(), str(to))
     assert (spec.name, spec.trained_on, Path(spec.source)) == ("mended", SALT, to)
@@ -206,3 +207,13 @@ def test_a_bias_that_moved_is_named(bound: Bound, after: tuple[float, float], wo
 
     assert row["worse"] is worse
     assert any("skew[best]. A bias" in line for line in _lines_of_audits([row])) is worse
+
+
+@pytest.mark.parametrize(("mended", "marked"), [({"skew"}, True), ({"dialect"}, False)])
+def test_what_also_judges_what_was_fitted_is_marked(mended: set[str], marked: bool) -> None:
+    """The line of an audit that looks at all contexts, the repair's own too, says so."""
+    one = found(0.2, 0.4, bound=below(1, unit="sd"), severity=Severity.GATE)
+
+    (line,) = _lines_of_audits([_row(one, one, mended)])
+
+    assert ("both halves" in line) is marked

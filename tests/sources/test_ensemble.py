@@ -19,6 +19,7 @@ from rmaudit.errors import ModelError, NoGradient, NoWeights, SpecError
 from rmaudit.models import model_factory
 from rmaudit.references.text_changes import BUNDLED
 from tests.models.loaded import rows_of
+from tests.servers import Running, Served, by_hash
 from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"
@@ -38,10 +39,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def opened(home: Path, keys: str = "", *, members: str = "a, b", name: str = "ours") -> Any:
-    """The model of an entry with these keys of `ensemble`, or of another entry."""
+def opened(
+    home: Path, keys: str = "", *, members: str = "a, b", name: str = "ours", more: str = ""
+) -> Any:
+    """The model of an entry with these keys of `ensemble`, or of another entry (of `more`)."""
     path = home / "models.yaml"
-    others = "  c: {source: ./c}\n  d: {source: ./d}\n"
+    others = f"  c: {{source: ./c}}\n  d: {{source: ./d}}\n{more}"
     entry = f"  ours: {{ensemble: {{members: [{members}], {keys}}}}}\n" if keys else ""
     path.write_text(f"models:\n{MEMBERS}{others}{entry}")
     return rmaudit.load(name, registry=path, cache=home / "cache")
@@ -49,8 +52,12 @@ def opened(home: Path, keys: str = "", *, members: str = "a, b", name: str = "ou
 
 @cache
 def standardised(home: Path, name: str) -> Any:
-    """A member's rewards, less their mean over the bundled pairs, in sd within prompts there."""
-    model = opened(home, name=name)
+    """Those of a member."""
+    return standard(opened(home, name=name))
+
+
+def standard(model: Any) -> Any:
+    """A model's rewards, less their mean over the bundled pairs, in sd within prompts there."""
     lines = [json.loads(line) for line in BUNDLED.read_text(encoding="utf-8").splitlines()]
     pairs = sorted(
         (line["prompt"], line[side]) for line in lines for side in ("chosen", "rejected")
@@ -122,6 +129,19 @@ def test_what_it_cannot_give_is_refused(home: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_server_is_a_member_like_any_other(home: Path) -> None:
+    """The formula of its rewards and a checkpoint's; it takes texts if one member does."""
+    with Running(Served(reward=by_hash)) as server:
+        entry = f"  there: {{source: 'openrlhf+{server.url}/get_reward', version: '1'}}\n"
+        ours = opened(home, "rule: mean", members="a, there", more=entry)
+        found = ours.score(PROMPT, ANSWERS)
+        each = [standardised(home, "a"), standard(opened(home, name="there", more=entry))]
+
+    assert ours.takes == "texts"
+    assert found == pytest.approx(np.mean(each, axis=0), abs=1e-4)
+
+
 def test_a_constant_member_has_no_scale(home: Path, tmp_path: Path) -> None:
     """It is refused by its name; nothing is divided by 0."""
     toy_checkpoint(tmp_path / "a")
