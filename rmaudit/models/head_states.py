@@ -2,7 +2,7 @@
 
 With them, what another head on the same backbone would give is a product, too (`rmaudit why`,
 `rmaudit mend`). States take long to compute, so they are cached: one file in `<cache>/states` for
-each model and list of answers, named by a hash of all that decides them.
+each model and list of answers (or part of a long one), named by a hash of all that decides them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from rmaudit.models.model_interfaces import Scored
 from rmaudit.prompts import PROMPTS
 from rmaudit.scoring import Head, version
 
+BLOCK = 4_096  # answers whose states are one file
 _COMPARED = 8  # answers whose rewards are compared with the product
 _LEAST = 0.01  # of the largest reward: rewards that are closer together leave no sd to measure in
 _OTHERS = {
-    gated.NAME: "weighs its outputs by a gate that reads the prompt: it is another vector there",
+    gated.NAME: "weighs its outputs by a gate that reads the prompt: it is another vector for each",
     uncertainty.NAME: "is a product of two functions of the state",
     verdict_logits.NAME: "is two rows of a language model's output layer",
 }
@@ -77,7 +78,7 @@ def linear_head(model: Checkpoint) -> NDArray[np.float32]:
         why = _OTHERS.get(family, _LAYERS) if checked.objective is None else _SEVERAL
         message = (
             f"{model.name}: its {family} head {why}; {_NEEDED}: score.weight, or a value head of "
-            f"one layer"
+            f"one layer. Correct its training pairs, and train it again"
         )
         raise ModelError(message)
     return found
@@ -114,8 +115,9 @@ def states_of_each(
 ) -> NDArray[np.float32]:
     """Return the state that the head reads of each response to its own prompt, (n, hidden).
 
-    All are one file in the folder `cache`, if one is given: from there they are read, or else
-    computed and written to it. `on_progress` is called with numbers of answers that were computed.
+    They are read from the folder `cache`, if one is given, or else computed and written to it, a
+    file for each `BLOCK` of answers: whoever is interrupted computes only the others again.
+    `on_progress` is called with numbers of answers that were computed.
 
     Raises:
         ModelError: the head is no vector (`linear_head`), the weights cannot be loaded, or the
@@ -129,7 +131,20 @@ def states_of_each(
     name = hashlib.sha256(json.dumps(fields).encode()).hexdigest()
     path = None if cache is None else cache / "states" / f"{name}.npz"
     found = None if path is None else _read(path, fields)
-    if found is None:
+    if found is None and len(responses) > BLOCK:
+        found = np.concatenate(
+            [
+                states_of_each(
+                    model,
+                    prompts[at : at + BLOCK],
+                    responses[at : at + BLOCK],
+                    cache=cache,
+                    on_progress=on_progress,
+                )
+                for at in range(0, len(responses), BLOCK)
+            ]
+        )
+    elif found is None:
         states = model.reading(AsTheyAre())
         found = states.score_each(prompts, responses, on_progress=on_progress)
         _refuse_other_rewards(model, prompts, responses, found @ vector)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Response
+from rmaudit.models import head_states
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.external_scorer_batches import Progress, unwatched
 from rmaudit.models.head_states import linear_head, states_of_each
@@ -71,6 +72,28 @@ def test_a_second_call_computes_nothing(folder: Path, tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="computed anew"):
         np.testing.assert_array_equal(again(ANSWERS), first)
     assert sum(computed) == 4 * len(ANSWERS)
+
+
+def test_what_was_computed_before_an_interrupt_is_not_computed_again(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long list is cached block by block; all states stand in the list's order."""
+    model, computed = checkpoint(folder), list[int]()
+    whole = states(model, ANSWERS)
+    monkeypatch.setattr(head_states, "BLOCK", 3)
+
+    def interrupted(done: int) -> None:
+        computed.append(done)
+        if sum(computed) > 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        states(model, ANSWERS, cache=tmp_path, on_progress=interrupted)
+    computed.clear()
+    found = states(model, ANSWERS, cache=tmp_path, on_progress=computed.append)
+
+    np.testing.assert_allclose(found, whole, atol=1e-5)
+    assert sum(computed) == len(ANSWERS) - 3
 
 
 def test_no_answers_have_no_states(folder: Path) -> None:
