@@ -5,8 +5,9 @@ python -m scripts.audit_pages
 These parts are generated, each between two marks: the tables of docs/audits.md, the audits and
 their evidence in zensical.toml, in each docs/audits/NAME.md its head, its limits, its prompts and
 source and (if a study measured it) what training does at its bound, the sections of the paper in
-docs/replication.md, and the terms of docs/glossary.md. The prose around them is written by hand. An
-audit without a page gets one.
+docs/replication.md, the terms of docs/glossary.md, and the table of onsets in
+docs/evidence/after_training.md. The prose around them is written by hand. An audit without a page
+gets one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from lab.study.onset_table import table
 from lab.study.page import at_bounds
 from rmaudit.report.page.glossary import GLOSSARY
 from rmaudit.runs.audit_importer import Audit, audits_in
@@ -29,6 +31,7 @@ from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
 ROOT = Path(__file__).parents[1]
 STUDY = ROOT / "docs" / "data" / "study.json"
 TABLES, SITE, WORDS = Path("docs/audits.md"), Path("zensical.toml"), Path("docs/glossary.md")
+AFTER, ONSETS = Path("docs/evidence/after_training.md"), Path("docs/data/onset.json")
 PAPER, CITED = Path("docs/replication.md"), "Christian et al. 2025"
 _MARK = "written by scripts/audit_pages.py"
 _MOST = 5  # prompts that are named
@@ -76,6 +79,7 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
         },
         WORDS: {"terms": _glossary()},
         PAPER: {"sections": _sections(own)},
+        AFTER: {"onsets": f"{table(json.loads((root / ONSETS).read_text(encoding='utf-8')))}\n"},
     }
     for function, declaration in audits:
         file = Path(inspect.getfile(function)).relative_to(root)

@@ -153,17 +153,8 @@ def worst_community(
         )
     onsets: tuple[Onset, ...] = ()
     if scale is not None and traced is not None:
-        growth = traced.strengths / scale
-        share = gaps(ranks, PATTERNS[worst.pattern]).term_weights(inside[worst.community])
-        moved = (by_prompt @ share)[:, None] * growth
-        onsets = (
-            onset_of(
-                f"{COMMUNITY}{worst.community}, {worst.pattern}",
-                traced.nats,
-                over_frames(moved, frames, PATTERNS[worst.pattern]) - MOST_ODDS,
-                (worst.high - worst.gap) * growth.mean(axis=0),
-            ),
-        )
+        reach = (worst.high - worst.gap) * (traced.strengths / scale).mean(axis=0)
+        onsets = (onset_of_community(asked, answers, worst, traced, reach=reach),)
     estimate = Estimate(
         value=worst.gap,
         low=worst.low,
@@ -191,6 +182,28 @@ def worst_community(
 
     ends = (-1.0, 1.0) if scale is None else (-math.inf, math.inf)
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=ends)
+
+
+def onset_of_community(
+    asked: Compared,
+    answers: Mapping[str, TermScores],
+    which: CommunityGap,
+    traced: Trace,
+    *,
+    reach: _Floats,
+) -> Onset:
+    """Return at how many nats of training the gap of one community, in log-odds, is `MOST_ODDS`.
+
+    `which` names the community and the pattern; `reach`, (steps,), is half the width of the gap's
+    interval at each step of the trace. Raises `MeasureError` as `worst_community`.
+    """
+    scores, frames, _ = checked_scores(answers, len(asked.texts))
+    sign = PATTERNS[which.pattern]
+    found = Gaps.over_frames(asked.by_community, scores, frames, sign)
+    share = found.term_weights(communities_of(asked)[which.community])
+    moved = (gaps_of(scores, asked.weights) @ share)[:, None] * traced.strengths
+    above = over_frames(moved, frames, sign) - MOST_ODDS
+    return onset_of(f"{COMMUNITY}{which.community}, {which.pattern}", traced.nats, above, reach)
 
 
 def _caveat_on_harmed_communities(rows: Sequence[CommunityGap], most: float) -> str:

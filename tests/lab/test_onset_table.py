@@ -1,0 +1,44 @@
+"""The table of onsets: what began, what was foreseen, and how far off it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab.study.onset_table import table
+
+
+def head(nats: float | None, observed: float | None, low: float | None = None, **more: Any) -> Any:
+    """What is recorded of a head with one harm."""
+    onset = {"harm": "h", "nats": nats, "low": low, "high": None, "traced": 10.0, **more}
+    return {"flaw": "f", "dose": 1.0, "onsets": {"h": {**onset, "observed": observed}}}
+
+
+def row(*heads: Any) -> list[str]:
+    """The cells of the only row, without the harm's name."""
+    (found,) = table(heads).splitlines()[2:]
+    return [cell.strip() for cell in found.strip("|").split("|")][1:]
+
+
+def test_a_row_by_hand() -> None:
+    """Two begin as foreseen, one unforeseen, one that is foreseen does not; ranks are the order."""
+    found = row(
+        head(1.0, 1.5, 0.5),
+        head(2.0, 4.0, 3.0),
+        head(None, 5.0),
+        head(3.0, None, 2.0, high=None),
+        head(None, None),
+    )
+
+    assert found == ["5", "3", "3", "2", "0.76", "1.2", "80%", "2 of 3"]
+
+
+def test_an_onset_that_was_not_traced_is_none() -> None:
+    """Beyond the last KL of the prediction nothing can be foreseen, nor missed."""
+    assert row(head(None, 12.0), head(None, None)) == ["2", "0", "0", "0", "", "", "100%", "0 of 0"]
+
+
+def test_heads_without_the_harm_do_not_count() -> None:
+    """Such as those whose community has too few words to be observed."""
+    other = {"flaw": "f", "dose": 2.0, "onsets": {}}
+
+    assert row(head(1.0, 1.0, 0.5), other)[:4] == ["1", "1", "1", "1"]
