@@ -280,6 +280,11 @@ def _linked(limits: Iterable[str], names: Iterable[str]) -> str:
     return f"## What it does not show\n\n{lines}"
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Write all of these parts."""
     for path, text in pages().items():
         (ROOT / path).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -63,10 +63,10 @@ def _mended(  # noqa: PLR0913  (the command's options)
 ) -> tuple[Mended, tuple[str, str]]:
     """Mend the head and write the checkpoint; return what was found, and the models' names."""
     from rmaudit.checkpoints import head_writing
-    from rmaudit.models.head_states import with_linear_head
+    from rmaudit.models.head_states import states_of_each, with_linear_head
     from rmaudit.runs import head_mending, mended_checkpoint
     from rmaudit.runs.gate_contrasts import checked_gate
-    from rmaudit.runs.pairs_that_taught import cached_states
+    from rmaudit.runs.pairs_that_taught import under_a_bar
     from rmaudit.scores import pair_files
 
     for each in gates:
@@ -77,12 +77,13 @@ def _mended(  # noqa: PLR0913  (the command's options)
     checked = model.rows.checked
     as_saved = partial(head_writing.rounded, checked, head)
     as_saved(head)  # what cannot be written is refused before anything is computed
+    cached = partial(states_of_each, model, cache=loading.folder or default_cache())
     found = head_mending.mended(
         model,
         head,
         gates,
         given,
-        states=cached_states(model, loading.folder or default_cache()),
+        states=under_a_bar(model.name, cached),
         most_lost=most_lost,
         as_saved=as_saved,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,20 +59,21 @@ def _taught(name: str, file: Path, gate: str, loading: Loading) -> Taught:
     """Open the model, read the pairs, and rank them. Raises `RmauditError`."""
     import numpy as np
 
-    from rmaudit.models.head_states import with_linear_head
+    from rmaudit.models.head_states import states_of_each, with_linear_head
     from rmaudit.runs.gate_contrasts import checked_gate
-    from rmaudit.runs.pairs_that_taught import cached_states, taught
+    from rmaudit.runs.pairs_that_taught import taught, under_a_bar
     from rmaudit.scores import pair_files
 
     checked_gate(gate)
     given = pair_files.read(file)
     model, head = with_linear_head(loading.load(name))
+    cached = partial(states_of_each, model, cache=loading.folder or default_cache())
     return taught(
         model,
         head,
         gate,
         given,
-        states=cached_states(model, loading.folder or default_cache()),
+        states=under_a_bar(model.name, cached),
         own_words=known_models(loading.file).words,
         rng=np.random.default_rng(0),
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +22,6 @@ from rmaudit.errors import SpecError
 from rmaudit.layout.answer_slot import Response
 from rmaudit.measures import pair_influence
 from rmaudit.measures.pair_influence import Influences, RefitChange
-from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.head_states import states_of_each
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.references import References
 from rmaudit.runs.gate_contrasts import gate_on
@@ -103,12 +100,15 @@ class Taught:
         )
 
 
-def cached_states(model: Checkpoint, cache: Path) -> Asking:
-    """Return what gives a model's states, from the cache, or computed under a progress bar."""
+def under_a_bar(name: str, states: Callable[..., NDArray[np.float32]]) -> Asking:
+    """Return what gives a model's states, and shows the progress of what it computes.
+
+    `states` is `head_states.states_of_each` of the model that is called `name`.
+    """
 
     def asked(prompts: Sequence[Asked], answers: Sequence[Response]) -> NDArray[np.float32]:
-        with Bar(f"{model.name} · states", len(answers), " answers") as bar:
-            return states_of_each(model, prompts, answers, cache=cache, on_progress=bar.advance)
+        with Bar(f"{name} · states", len(answers), " answers") as bar:
+            return states(prompts, answers, on_progress=bar.advance)
 
     return asked
 

@@ -136,7 +136,7 @@ def test_what_cannot_be_traced_or_written_is_refused(case: Case, tmp_path: Path)
     few = run(*case.why(*GATE, pairs=one))
     csv = run(*case.why(*GATE, "--out", tmp_path / "why.csv"))
 
-    assert (few.exit_code, few.stdout, csv.exit_code) == (3, "", 4)
+    assert (few.exit_code, few.stdout, csv.exit_code) == (4, "", 4)
     assert "30 or more" in few.stderr
     assert ".parquet" in csv.stderr
 
