@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -311,3 +311,21 @@ def test_the_committed_schema_is_that_of_the_types(sound: Any) -> None:
     checked.check_schema(json.loads(committed))
     assert checked.is_valid(sound)
     assert not checked.is_valid(mutated(sound, ("run", "interrupted"), ...))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a JSON text is read as."""
+
+    n: int
+
+
+def test_a_value_of_another_type_is_named_with_what_is_allowed() -> None:
+    """And so is a key that is not there."""
+    for text, said in (
+        ('{"n": "many"}', 'n is "many", allowed: a valid integer'),
+        ("{}", 'the file has no "n"'),
+    ):
+        with pytest.raises(ResultsError) as caught:
+            json_codec.decode(Counted, text)
+        assert str(caught.value) == said
