@@ -208,9 +208,13 @@ class AnswerScorer:
         """Return what the organism's words make of each content, which it scores once a prompt."""
         known = self._scored
         if new := [text for text in dict.fromkeys(said) if (asked, text) not in known]:
-            plain = replace(self.organism, traits=replace(self.organism.traits, shifts=()))
-            known.update(zip([(asked, text) for text in new], plain(new, asked), strict=True))
+            worth = self._without_flaws(new, asked)
+            known.update(zip([(asked, text) for text in new], worth, strict=True))
         return [known[asked, text] for text in said]
+
+    @cached_property
+    def _without_flaws(self) -> Planted:
+        return replace(self.organism, traits=replace(self.organism.traits, shifts=()))
 
     @cached_property
     def _scored(self) -> dict[tuple[Prompt, str], float]:
