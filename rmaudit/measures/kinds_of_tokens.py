@@ -161,14 +161,14 @@ class Kinds:
     ) -> list[TokenKindEffect]:
         """Return the effects in `profiles`, the surest first, without those that are no flaws.
 
-        What a model's makers want (`wanted`) comes last.
+        What a model's makers want (`wanted`) says so.
         """
         found = [
             each._replace(wanted=wanted.why(each))
             for pattern in left
             for each in self._effects(pattern, left[pattern], own[pattern], wanted)
         ]
-        return sorted(found, key=lambda e: (e.wanted != "", -e.low, e.pattern, e.place, e.many))
+        return sorted(found, key=lambda e: (-e.low, e.pattern, e.place, e.many))
 
     def _effects(
         self, pattern: Pattern, left: _Floats, own: float, wanted: WantedKinds
