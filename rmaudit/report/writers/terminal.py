@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rmaudit.report.audit_rows import MARKS, Row
-from rmaudit.report.finding_words import values_and_bound
+from rmaudit.report.finding_words import excuse_in_words, values_and_bound
 from rmaudit.report.missing_numbers import Missing, not_asked
 from rmaudit.report.number_format import interval, value
 from rmaudit.report.safe_text import addressed, line, log
@@ -116,7 +116,7 @@ def _audits(rows: Sequence[Row], screen: Screen) -> Iterator[Line]:
 
     Of a run without gates the informational audits are the results. Many passes are only named.
     """
-    gates = [row for row in rows if row.gate]
+    gates = [row for row in rows if row.decides]
     shown = [row for row in gates or rows if row.worst.estimate]
     certain = [row for row in gates if _passes(row) and not row.doubt]
     first = [row for row in shown if not gates or not _passes(row)]
@@ -132,12 +132,14 @@ def _audits(rows: Sequence[Row], screen: Screen) -> Iterator[Line]:
             yield from _blocking(row, screen)
         elif row.worst.effect is Effect.ACCEPTED:
             yield from _accepted(row.worst, screen)
+        elif row.relaxed:
+            yield from screen.told(excuse_in_words(row.worst), indent=_INDENT)
     if len(certain) > _FEW:
         yield from screen.told(", ".join(row.audit for row in certain), mark="pass")
 
 
 def _passes(row: Row) -> bool:
-    return row.result is Result.PASS and not row.blocking
+    return row.result is Result.PASS and row.sign == "pass"
 
 
 def _doubtful_passes(model: str, rows: Sequence[Row], screen: Screen) -> Iterator[Line]:
@@ -203,8 +205,9 @@ def _remarks(run: Summary) -> Iterator[str]:
 
     A waiver that ends soon stands beside its audit, where audits have lines.
     """
-    if informs := [r for r in run.rows if not r.gate and (r.worst.estimate or not_asked(r.worst))]:
-        yield _informs(informs)
+    informs = [row for row in run.rows if not row.decides]
+    if shown := [row for row in informs if row.worst.estimate or not_asked(row.worst)]:
+        yield _informs(shown)
     if "pass" in run.nulls or "not tried" in run.nulls:
         yield run.nulls
     told = [row.worst for row in run.rows if len(run.models) == 1]
