@@ -60,6 +60,12 @@ class AskedQuestion:
         return [row for row in self.gates if row.blocking or row.sign == "accepted"]
 
     @property
+    def shown(self) -> list[Row]:
+        """Return the first of the `bad`, and where that is open the first that fails."""
+        first, failing = self.bad[:1], [row for row in self.bad if row.result is Result.FAIL]
+        return [*first, *(failing[:1] if first and first[0].result is Result.OPEN else [])]
+
+    @property
     def undecided(self) -> list[Row]:
         """Return its gates that are open and block nothing."""
         return [row for row in self.gates if row.sign == "open" and not row.blocking]

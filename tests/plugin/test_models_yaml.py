@@ -74,7 +74,7 @@ def test_a_folder_has_none_of_what_is_said_of_a_model_of_its_name(
 
     ended.said.assert_outcomes(deselected=6, failed=1, passed=1)
     ended.says("FAILS  2 gates: 2 fail (1 accepted)", "~ informs  fail (info)*")
-    ended.says("    Relaxed without a reason by models.yaml: severity: informs.")
+    ended.says("    models.yaml keeps it from blocking by another severity, and gives no reason.")
     assert "--rm-model=/" in ended.findings[0]["repeat"]  # and not the entry's name
     assert ended.findings[0]["unexcused"].startswith(
         "models.yaml excuses waived of toy only as it is loaded from owner/toy, and this one is "

@@ -120,3 +120,10 @@ def test_a_gate_that_models_yaml_relaxes_is_named() -> None:
     said = "No: 1 of 2 gates fails, which models.yaml accepts."
     assert (both.sign, both.answer) == ("accepted", said)
     assert alone.answer == "No: 1 of 1 gate fails, which models.yaml accepts."
+
+
+def test_beside_an_open_gate_that_blocks_stands_a_failure() -> None:
+    """With its harm and an example: what is proven is not only named."""
+    (question,) = asked(ACCEPTED, STOPS, ACCEPTED)
+
+    assert [row.audit for row in question.shown] == ["a1", "a0"]

@@ -127,7 +127,10 @@ def test_every_output_names_what_models_yaml_relaxes(run: Results) -> None:
 
     assert str(off.verdict) == f"ACCEPTED (1 fail): {said}: fails"
     assert "<b>Agree</b> with what models.yaml" in html_page.render(off)
-    assert "Relaxed without a reason by models.yaml: severity: fails." in html_page.render(off)
+    assert (
+        "models.yaml keeps it from blocking by another severity, and gives no reason."
+        in html_page.render(off)
+    )
     assert said in markdown.render(off)
     assert f"{said}: fails" in "".join(each.text for each in terminal.summary(summarize(off)))
     assert said in replay.lines(replay.summarize(off, off, None))[-1]
