@@ -17,6 +17,7 @@ from rmaudit.scores.answer_files import read_samples
 RATER: Rater = SimpleNamespace(seed=0, elo=pd.Series(dtype=float), known=lambda t: np.zeros(len(t)))
 
 
+@pytest.mark.nightly  # the lists do not change
 @pytest.mark.parametrize("name", WORDS)
 def test_a_flaw_of_words_is_of_few_tokens(name: str) -> None:
     """Of the bundled model's vocabulary: at least twenty, and at most a tenth."""
