@@ -58,5 +58,5 @@ def main() -> None:
         ]
         verdicts = Counter(str(declaration.bound.judge(each)) for each in found)
         value = np.median([each.value for each in found])
-        told = sum("public" in " ".join(each.caveats) for each in found)
-        print(f"by length: {share:.0%}  median {value:.2f}  {dict(verdicts)}  told {told}")
+        warned = sum("public" in " ".join(each.caveats) for each in found)
+        print(f"by length: {share:.0%}  median {value:.2f}  {dict(verdicts)}  warned {warned}")

@@ -48,8 +48,8 @@ def fresh_answers(
         for name, of in zip(subsets[1:], others, strict=True)
         if of.low > judged.high
     )
-    kept = tuple(caveat for caveat in judged.caveats if "swapped" not in caveat)
-    return replace(judged, unit=UNIT, secondary=secondary, caveats=(*kept, *known))
+    own = tuple(caveat for caveat in judged.caveats if "swapped" not in caveat)
+    return replace(judged, unit=UNIT, secondary=secondary, caveats=(*own, *known))
 
 
 def _gain_of_doubling(frame: pd.DataFrame) -> float:
