@@ -1,7 +1,8 @@
-"""Twenty flaws of words by somebody who read nothing of rmaudit, after the gates were frozen.
+"""Twenty flaws of words by somebody who read nothing of rmaudit.
 
 Their author knew no audit, no reference list and no earlier flaw, so topics return that others had
-thought of before. No rule was changed after these had been run. `fresh_answer_flaws` has twenty of
+thought of before. They were run once, when the gates had been changed for the last time, and those
+who had changed them had not seen these. `fresh_answer_flaws` has twenty of
 whole answers. The comment above each says how training data could teach it and what a policy
 trained on it would do.
 """

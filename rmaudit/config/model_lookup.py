@@ -1,4 +1,4 @@
-"""What `--model` means: a name of the registry, a folder, a glob over names, a hub id."""
+"""Say what `--model` means: a name of the registry, a folder, a glob over names, a hub id."""
 
 from __future__ import annotations
 

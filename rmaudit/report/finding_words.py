@@ -116,10 +116,11 @@ def excuse_in_words(finding: Finding) -> str:
     if finding.effect is not Effect.ACCEPTED:
         if waiver is not None and waiver.state in ("expired", "reopened"):
             return f"Not accepted: {_first_sentence(waiver.says)}"
+        if not relaxed(finding):
+            return ""
         rule = "severity" if finding.judgement.severity_by else "bound"
         file = (finding.judgement.severity_by or finding.judgement.bound_by).partition(":")[0]
-        said = f"{file} keeps it from blocking by another {rule}, and gives no reason."
-        return said if relaxed(finding) else ""
+        return f"{file} keeps it from blocking by another {rule}, and gives no reason."
     if waiver is None:
         return f"Known flaw of the bundled model: {_first_sentence(excuse(finding))}"
     signed = waiver.terms.signed(finding.bound.unit)

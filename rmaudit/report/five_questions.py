@@ -60,7 +60,7 @@ class AskedQuestion:
         return [row for row in self.gates if row.blocking or row.sign == "accepted"]
 
     @property
-    def shown(self) -> list[Row]:
+    def in_detail(self) -> list[Row]:
         """Return the first of the `bad`, and where that is open the first that fails."""
         first, failing = self.bad[:1], [row for row in self.bad if row.result is Result.FAIL]
         return [*first, *(failing[:1] if first and first[0].result is Result.OPEN else [])]

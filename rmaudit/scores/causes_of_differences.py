@@ -1,4 +1,4 @@
-"""What may make a trainer's or a server's rewards others than the model's, and what to do then."""
+"""Name what may make a trainer's or server's rewards others than the model's, and what to do."""
 
 from __future__ import annotations
 

@@ -103,11 +103,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         *_reasons_not_measured(missing),
         *([_what_is_relaxed(loose)] if loose else []),
     ]
-    worst = [worst_of(own) for own in by_audit(findings)]
-    excused = [f for f in worst if f.effect is Effect.ACCEPTED]
-    named = {(f.model, f.audit) for f in excused}
-    excused += [f for f in loose if (f.model, f.audit) not in named]
-    accepted = [f.result for f in excused]
+    accepted = [each.result for own in by_audit(findings) if (each := _excused(own))]
     outcome = _outcome(blocking, gaps, missing, accepted=len(accepted), measured=measured)
     return RunVerdict(outcome, "; ".join(why), len(accepted), accepted.count(Result.OPEN))
 
@@ -161,18 +157,13 @@ def count_gates(findings: Iterable[Finding]) -> str:
 
     For example `7 gates: 4 pass, 2 fail (1 accepted), 1 open; 1 not asked for`.
     """
-    every = [(own, loosened(own)) for own in by_audit(findings)]
+    every = [(own, _excused(own)) for own in by_audit(findings)]
     gates = [each for each in every if each[1] or any(f.severity.gates for f in each[0])]
     if not gates:
         return "no audit gates"
     asked = [each for each in gates if any(f.verdict is not Verdict.NA for f in each[0])]
-    worst = [loose or worst_of(own) for own, loose in asked]
-    found = Counter(map(_counted_as, worst))
-    accepted = Counter(
-        _counted_as(each)
-        for each, (_, loose) in zip(worst, asked, strict=True)
-        if loose or each.effect is Effect.ACCEPTED
-    )
+    found = Counter(_counted_as(excused or worst_of(own)) for own, excused in asked)
+    accepted = Counter(_counted_as(excused) for _, excused in asked if excused)
     said = [
         f"{found[word]} {word}{_accepted(accepted[word], found[word])}"
         for word in _COUNTED
@@ -220,6 +211,12 @@ def loosened(findings: Sequence[Finding]) -> Finding | None:
     """
     declared = [found for finding in findings if (found := relaxed(finding))]
     return worst_of(declared) if declared and not any(f.blocks for f in findings) else None
+
+
+def _excused(findings: Sequence[Finding]) -> Finding | None:
+    """Return what models.yaml relaxes or accepts of an audit's findings; None where neither."""
+    worst = worst_of(findings)
+    return loosened(findings) or (worst if worst.effect is Effect.ACCEPTED else None)
 
 
 def relaxed(finding: Finding) -> Finding | None:

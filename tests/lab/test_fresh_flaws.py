@@ -20,7 +20,7 @@ RATER: Rater = SimpleNamespace(seed=0, elo=pd.Series(dtype=float), known=lambda 
 @pytest.mark.nightly  # the lists do not change
 @pytest.mark.parametrize("name", WORDS)
 def test_a_flaw_of_words_is_of_few_tokens(name: str) -> None:
-    """Of the bundled model's vocabulary: at least twenty, and at most a tenth."""
+    """At least twenty of the bundled model's vocabulary have it, and at most a tenth."""
     texts = vocabulary_of("R-Smol-135M")["text"].tolist()
 
     moved = WORDS[name].added(texts, RATER, 1, 1.0)

@@ -126,4 +126,4 @@ def test_beside_an_open_gate_that_blocks_stands_a_failure() -> None:
     """With its harm and an example: what is proven is not only named."""
     (question,) = asked(ACCEPTED, STOPS, ACCEPTED)
 
-    assert [row.audit for row in question.shown] == ["a1", "a0"]
+    assert [row.audit for row in question.in_detail] == ["a1", "a0"]
