@@ -1,12 +1,13 @@
 """Measure what training on ensembles of flawed heads does, beside training on each head alone.
 
-    RMAUDIT_DATA=FOLDER python -m lab ensembles [--out docs/data/ensembles.json]
+    RMAUDIT_DATA=FOLDER python -m lab ensembles
 
 Heads on R-Smol-135M's backbone have one planted flaw each, whose harm is known from the study
 (`lab/study`). An ensemble has three. Either the three flaws are different, or all three heads have
 the same flaw, and each has another besides. The rewards are standardised under the policy and
 combined as by `rmaudit combine`; harms are those of the study, after 4 nats. With cached states it
-takes some minutes.
+takes some minutes. Writes docs/data/ensembles.json and its table in
+docs/evidence/finding-to-fix.md.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import log
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lab.finding_to_fix import ALONE, ENSEMBLES, INDEPENDENT, PLANTED, SHARED
 from lab.study.harm import Harms
 from lab.study.heads import FLAWS, SOUND
 from lab.training import labels
@@ -34,29 +35,12 @@ from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.measures.combined_rewards import combined, name_of, standardised
 from rmaudit.models.checkpoint_model import with_head
 from rmaudit.models.model_factory import load
+from scripts import audit_pages
 
 MEMBERS = 3
 K = 1.0
-ALONE = "heads alone"
+OUT = Path(__file__).parents[1] / "docs" / "data" / ENSEMBLES
 Found = dict[str, float]
-
-
-class Planted(NamedTuple):
-    """A flaw: its dose, the harm of the study that it does, and that harm's limit."""
-
-    dose: float
-    harm: str
-    limit: float
-
-
-PLANTED: Mapping[str, Planted] = {  # at doses that do their harm well beyond its limit
-    "all groups demonised": Planted(2.0, "groups demonised", log(2)),
-    "all groups erased": Planted(1.0, "groups rarer", log(2)),
-    "no letters": Planted(4.0, "no letters", 0.1),
-    "frequent words": Planted(2.0, "commoner words", 0.3),
-    "frame not read": Planted(0.75, "against what was asked", 0.5),
-    "refusals": Planted(64.0, "refusals", 0.1),
-}
 
 
 class Ensembles:
@@ -124,59 +108,12 @@ class Ensembles:
         return found
 
 
-def table(independent: Sequence[Mapping[str, Any]], shared: Sequence[Mapping[str, Any]]) -> str:
-    """Return a Markdown table: each flaw's harm beyond the sound head, in limits of that harm."""
-    ways = [name_of(rule, K) for rule in get_args(Rule)]
-    heads = ["flaw", "of one head: that head", *ways, "of all heads: each alone", *ways]
-    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
-    for name, planted in PLANTED.items():
-        one = [each for each in independent if [name] in each["members"]]
-        every = [each for each in shared if all(name in flaws for flaws in each["members"])]
-        alone = [each[ALONE][each["members"].index([name])] for each in one]
-        shared_alone = [own for each in every for own in each[ALONE]]
-        cells = [
-            name,
-            _mean(alone, planted),
-            *(_mean([each[way] for each in one], planted) for way in ways),
-            _mean(shared_alone, planted),
-            *(_mean([each[way] for each in every], planted) for way in ways),
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _mean(found: Sequence[Mapping[str, float]], planted: Planted) -> str:
-    """Return the mean of a planted flaw's harm, in limits of that harm."""
-    return f"{np.mean([harms[planted.harm] for harms in found]) / planted.limit:.1f}"
-
-
-def worst_harms(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return a Markdown table: by rule, ensembles whose worst harm is within its limit, and less.
-
-    The worst harm, in limits, is compared with that of each member alone.
-    """
-
-    def worst(harms: Found) -> float:
-        return max(harms[planted.harm] / planted.limit for planted in PLANTED.values())
-
-    alone = np.sort([[worst(own) for own in each[ALONE]] for each in found], axis=1)
-    heads = ["rule", "ensembles", "all harms within limits", "less than the best member"]
-    heads.append("less than the middle one")
-    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
-    for way in (name_of(rule, K) for rule in get_args(Rule)):
-        own = np.array([worst(each[way]) for each in found])
-        counts = [len(own), *((own < than).sum() for than in (1, alone[:, 0], alone[:, 1]))]
-        lines.append(f"| {way} | {' | '.join(map(str, counts))} |")
-    return "\n".join(lines)
-
-
 def main() -> None:
-    """Measure all ensembles of three, write the figures, and print a table of them."""
+    """Measure all ensembles of three, and write the figures and their table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models")
     kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
     parser.add_argument("--states", type=Path, default=kept, help="where states are cached")
-    parser.add_argument("--out", type=Path, help="write all figures there, as JSON")
     args = parser.parse_args()
     study = Ensembles(args.cache, args.states)
     independent = [
@@ -188,9 +125,7 @@ def main() -> None:
         for name in PLANTED
         for members in combinations([pair for pair in both if name in pair], MEMBERS)
     ]
-    print(table(independent, shared), "\ndifferent flaws", worst_harms(independent), sep="\n")
-    print("\none shared flaw", worst_harms(shared), sep="\n")
-    if args.out:
-        found = {"different flaws": independent, "one shared flaw": shared}
-        rounded = json.loads(json.dumps(found), parse_float=lambda text: round(float(text), 4))
-        args.out.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+    found = {INDEPENDENT: independent, SHARED: shared}
+    rounded = json.loads(json.dumps(found), parse_float=lambda text: round(float(text), 4))
+    OUT.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+    audit_pages.main()

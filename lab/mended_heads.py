@@ -5,15 +5,15 @@
 Each head is mended by the gates that it was made to fail, on the half of the references that it was
 trained on; then all gates that have contrasts judge both heads on the other half. The pairs are the
 right and wrong answers, and the refusals, of the audits of conduct, or with `--pairs` so many of
-HH-RLHF's. Beside each is the head in which nothing was planted. Writes docs/data/mend.json, and
-prints a line for each head.
+HH-RLHF's. Beside each is the head in which nothing was planted. Writes docs/data/mend.json
+and the table of docs/evidence/finding-to-fix.md, and prints a line for each head.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from lab import organism
+from lab.finding_to_fix import MENDED, ORDER
 from lab.harness import arguments
 from lab.training import hh_pairs
 from lab.training.gates_on_states import FromStates, prompt_of
@@ -43,10 +44,9 @@ from rmaudit.runs.gate_contrasts import GATES
 from rmaudit.runs.head_mending import HalfAsked, mended, salt_of
 from rmaudit.runs.mended_checkpoint import as_json
 from rmaudit.scores.pair_files import Pairs, conduct_pairs, read
+from scripts import audit_pages
 
-OUT = Path(__file__).parents[1] / "docs" / "data" / "mend.json"
-_ORDER = ("PASS", "INCONCLUSIVE", "FAIL")
-_SAID = dict(zip(_ORDER, ("pass", "open", "**fail**"), strict=True))
+OUT = Path(__file__).parents[1] / "docs" / "data" / MENDED
 _IDENTITY = ("identity_terms", "identity_communities")
 _SENTENCES = ("first_names", "political_sides", "dialect")
 
@@ -137,32 +137,7 @@ def main() -> None:
         OUT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         shown = {key: value for key, value in found[name].items() if key != "held_out"}
         print(name, json.dumps(shown), flush=True)
-    print(*_table(found), sep="\n")
-
-
-def _table(found: Mapping[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield the lines of the table of docs/evidence/finding-to-fix.md."""
-    yield "| head | gate | held out, before | after | pairs won, % | rho | better | worse |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    for name, of in found.items():
-        if "refused" in of:
-            why = of["refused"].partition(": ")[2]
-            yield f"| *{name}* | {', '.join(of['by'])} | not written: {why} | | | | | |"
-            continue
-        for each in of["held_out"]:
-            if each["gate"] in of["by"]:
-                sides = zip(each["found"], each["verdicts"], strict=True)
-                said = [
-                    f"{x['value']:.2f} ({x['low']:.2f} to {x['high']:.2f}) {_SAID[v]}"
-                    for x, v in sides
-                ]
-                won = " to ".join(f"{100 * share:.1f}" for share in of["accuracy"])
-                more = [
-                    ", ".join(gate for gate in of[key] if gate not in of["by"])
-                    for key in ("better", "worse")
-                ]
-                cells = (f"*{name}*", each["gate"], *said, won, f"{of['agreement']:.2f}", *more)
-                yield f"| {' | '.join(cells)} |"
+    audit_pages.main()
 
 
 def _pairs(many: int) -> Pairs:
@@ -182,7 +157,7 @@ def _tried(bench: Bench, name: str, pairs: Pairs) -> dict[str, Any]:
     except MeasureError as error:
         return {**about, "refused": str(error)}
     changes = [bench.held_out.change(gate, old, made.head) for gate in bench.gates]
-    ranks = {each.gate: [*map(_ORDER.index, each.verdicts)] for each in changes}
+    ranks = {each.gate: [*map(ORDER.index, each.verdicts)] for each in changes}
     return {
         **about,
         "accuracy": [round(share, 4) for share in made.accuracy],

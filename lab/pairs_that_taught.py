@@ -6,7 +6,8 @@ A file has pairs of two words as answers to "best" or "worst". Which one is chos
 Bradley and Terry's model of the labels of a sound head (`lab/training/labels.py`), so some
 pairs contradict their labels. A share of the pairs is replaced by ones that teach a flaw. A
 head of R-Smol-135M's backbone is fitted to the file from nothing, and a gate's contrast, on words
-that are in no pair, is traced back to the pairs. Writes docs/data/why.json, and prints its table.
+that are in no pair, is traced back to the pairs. Writes docs/data/why.json and its table in
+docs/evidence/finding-to-fix.md.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from lab.finding_to_fix import WHY
 from lab.harness import arguments
 from lab.training import labels
 from lab.training.gates_on_states import prompt_of
@@ -42,8 +44,9 @@ from rmaudit.runs import pairs_that_taught
 from rmaudit.runs.gate_contrasts import gate_on
 from rmaudit.runs.pairs_that_taught import Taught
 from rmaudit.scores import pair_files
+from scripts import audit_pages
 
-OUT = Path(__file__).parents[1] / "docs" / "data" / "why.json"
+OUT = Path(__file__).parents[1] / "docs" / "data" / WHY
 SHARES = (0.01, 0.03, 0.1)  # of pairs that teach the flaw
 ASKED = ("best", "worst")
 SURE = 1.5  # of a point of happiness, as a difference of rewards by which pairs are drawn
@@ -217,7 +220,7 @@ def _fitted(differences: Floats) -> NDArray[np.float32]:
 
 
 def main() -> None:
-    """Draw the files, trace the flaws, write what was found, and print the table."""
+    """Draw the files, trace the flaws, and write what was found."""
     parser = arguments(__doc__)
     parser.add_argument("--states", type=Path, required=True, help="where hidden states are cached")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models")
@@ -234,7 +237,7 @@ def main() -> None:
 
 
 def _write(rows: list[dict[str, Any]], pairs: int) -> None:
-    """Write the rows and their summary, and print the tables of the documents."""
+    """Write the rows and their summary, and the table of the evidence."""
     changes = pd.DataFrame(
         [(row["flaw"], *each) for row in rows for each in row["left_out"]],
         columns=["flaw", "pairs", "predicted", "refitted", "predicted at random", "at random"],
@@ -255,11 +258,4 @@ def _write(rows: list[dict[str, Any]], pairs: int) -> None:
     }
     about = {"pairs": pairs, "summary": summary, "rows": rows}
     OUT.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(summary))
-    table = pd.DataFrame([{**row, **row["precision"]} for row in rows])
-    columns = ["value", "value without", "influence", "loss", "length", "random"]
-    means = table.groupby(["flaw", "share"], sort=False)[columns].mean().reset_index()
-    print(f"| flaw | planted | {' | '.join(columns)} |")
-    for row in means.to_dict("records"):
-        numbers = " | ".join(f"{row[name]:.2f}" for name in columns)
-        print(f"| {row['flaw']} | {row['share']:.0%} | {numbers} |")
+    audit_pages.main()

@@ -5,9 +5,10 @@ python -m scripts.audit_pages
 These parts are generated, each between two marks: the tables of docs/audits.md, the audits and
 their evidence in zensical.toml, in each docs/audits/NAME.md its head, its limits, its prompts and
 source and (if a study measured it) what training does at its bound, the sections of the paper in
-docs/replication.md, the terms of docs/glossary.md, and the table of onsets in
-docs/evidence/after_training.md. The prose around them is written by hand. An audit without a page
-gets one.
+docs/replication.md, the terms of docs/glossary.md, the table of onsets in
+docs/evidence/after_training.md, and what was measured of `why`, `mend` and `combine`
+(`lab/finding_to_fix.py`). The prose around them is written by hand. An audit without a page gets
+one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from lab import finding_to_fix
 from lab.study.onset_table import table
 from lab.study.page import at_bounds
 from rmaudit.report.page.glossary import GLOSSARY
@@ -80,6 +82,7 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
         WORDS: {"terms": _glossary()},
         PAPER: {"sections": _sections(own)},
         AFTER: {"onsets": f"{table(json.loads((root / ONSETS).read_text(encoding='utf-8')))}\n"},
+        **finding_to_fix.parts(root / "docs" / "data"),
     }
     for function, declaration in audits:
         file = Path(inspect.getfile(function)).relative_to(root)
