@@ -1,6 +1,7 @@
 """Count a checkout's modules, lines and repeated names, and the files that a score passes through.
 
-It only prints.
+It only prints. Words of docs are counted by whitespace, in Markdown files that are neither under
+"Evidence" or "Design notes" in zensical.toml's menu nor in docs/evidence or docs/design.
 
     python scripts/house.py [--root CHECKOUT] [--collect] [--trace] [--list]
 
@@ -32,6 +33,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -43,6 +45,7 @@ CONVERT |= {"model_dump", "model_dump_json", "model_validate", "model_validate_j
 CONVERT |= {"dump_json", "dump_python", "validate_json", "validate_python"}  # of a TypeAdapter
 ASIDE = {"null_controls", "planted", "null_control_trials", "controls", "masks"}  # see above
 ASIDE |= {"markdown", "terminal", "power"}
+NOT_TO_USE = {"Evidence": "evidence", "Design notes": "design"}  # headings of the site, and folders
 UNTYPED = re.compile(r"\b(?:Mapping|dict)\[str, Any\]")
 
 
@@ -74,6 +77,7 @@ def main() -> None:
         "conversions in report and plugin": list(_conversions(root, product)),
         "type names defined twice": types_twice(root, product),
         "circles inside rooms": circles(root, product),
+        "words of docs outside of evidence and design notes": sum(words_of_docs(root).values()),
     }
     if given.collect:
         counted["tests"] = _collected(root)
@@ -81,7 +85,7 @@ def main() -> None:
         called, own = _visited(root)
         counted |= {"files that a run calls": called, "files that a score visits": own}
     for what, found in counted.items():
-        print(f"{what:<44}{len(found) if isinstance(found, list) else found:>8,}")
+        print(f"{what:<52}{len(found) if isinstance(found, list) else found:>8,}")
         for each in found if given.list and isinstance(found, list) else ():
             print(f"    {each}")
 
@@ -130,6 +134,19 @@ def circles(root: Path, product: Mapping[Path, str]) -> list[str]:
         frozenset(other for other in reached[name] if name in reached[other]) for name in ahead
     }
     return sorted(", ".join(sorted(circle)) for circle in circles if len(circle) > 1)
+
+
+def words_of_docs(root: Path) -> dict[str, int]:
+    """Return the number of words of each page that is neither evidence nor a design note."""
+    site = tomllib.loads((root / "zensical.toml").read_text(encoding="utf-8"))
+    groups = {name: pages for entry in site["project"]["nav"] for name, pages in entry.items()}
+    aside = {page for name in NOT_TO_USE for each in groups[name] for page in each.values()}
+    pages = {path.relative_to(root / "docs"): path for path in (root / "docs").rglob("*.md")}
+    return {
+        page.as_posix(): len(path.read_text(encoding="utf-8").split())
+        for page, path in sorted(pages.items())
+        if page.as_posix() not in aside and page.parts[0] not in NOT_TO_USE.values()
+    }
 
 
 def _imported(name: str, path: Path, text: str) -> Iterator[tuple[str, str]]:

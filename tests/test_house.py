@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from scripts.house import circles, types_twice
+from scripts.house import circles, types_twice, words_of_docs
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = {path: path.read_text(encoding="utf-8") for path in (ROOT / "rmaudit").rglob("*.py")}
@@ -34,6 +34,7 @@ CEILINGS = {
     "verdicts": (10, 2250),
 }
 SLACK = 150  # lines that a ceiling may be above its room
+WORDS = 49_750  # of the pages that a user reads: all but evidence and design notes
 
 
 def test_no_room_grows_unseen() -> None:
@@ -75,3 +76,24 @@ def test_a_circle_and_a_second_definition_are_found(tmp_path: Path) -> None:
 
     assert circles(tmp_path, product) == ["room.one, room.two"]
     assert types_twice(tmp_path, product) == ["Plan: room/one.py, room/two.py"]
+
+
+def test_the_pages_for_users_stay_short() -> None:
+    """Say it on one page and link to it; what was found belongs to evidence."""
+    words = sum(words_of_docs(ROOT).values())
+
+    assert words <= WORDS, "take as many words away"
+    assert words >= WORDS - 5 * SLACK, "lower the ceiling"
+
+
+def test_evidence_and_design_notes_are_not_counted(tmp_path: Path) -> None:
+    """Evidence is known by the site's menu or by its folder."""
+    (tmp_path / "zensical.toml").write_text(
+        '[project]\nnav = [{ "A" = "a.md" }, { "Evidence" = [{ "B" = "b.md" }] },'
+        ' { "Design notes" = [{ "C" = "design/c.md" }] }]\n'
+    )
+    for page in ("a.md", "b.md", "design/c.md", "evidence/d.md", "how-to/e.md"):
+        (tmp_path / "docs" / page).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / page).write_text("two\n words")
+
+    assert words_of_docs(tmp_path) == {"a.md": 2, "how-to/e.md": 2}
