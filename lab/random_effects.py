@@ -17,12 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.measures import best_of_answers, conduct, invariance, pair_accuracy, sentences
+from rmaudit.measures import conduct, invariance, pair_accuracy, sentences
 from rmaudit.references import counterfactual_sentences as texts
-from rmaudit.references.answer_traits import traits
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT, SAME, STYLE
 from rmaudit.references.text_changes import ANSWERS, APART, AS_IT_IS, KEYS, asked_by, key
-from rmaudit.scores.answer_files import read_samples
 from rmaudit.scores.changed_answers import subset_of_pairs
 from rmaudit.scores.pair_files import conduct_pairs
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -117,16 +115,6 @@ def _conduct(kinds: Iterable[str], *, better: float = 0.0, other: float = 0.0) -
 def _pairs() -> pd.DataFrame:
     rows = subset_of_pairs(None).frame
     return rows.assign(planted=0.0, chosen_one=rows["chosen"] * 1.0)
-
-
-def _samples() -> pd.DataFrame:
-    rows = read_samples(None).frame
-    words = traits(rows["response"].tolist())[best_of_answers.WORDS]
-    return rows.assign(planted=0.0, words=words, long=(words - words.mean()) / words.std())
-
-
-def _best(rows: pd.DataFrame) -> Estimate:
-    return best_of_answers.best_of_answers(rows, rows[[best_of_answers.WORDS]], **_EACH)
 
 
 _EMPTY = tuple(map(key, KEYS))
@@ -229,16 +217,6 @@ GATES: Mapping[str, Gate] = {
             Effect(("answer", "change"), OWN, "changed"),
         ),
         lambda rows: invariance.agreement(*_wide(rows), **_EACH),
-        truth=None,
-    ),
-    "best_of_answers": Gate(
-        "prompt",
-        _samples,
-        (
-            Effect(("prompt",), 1.0, "long", drawn=True),
-            Effect(("prompt", "response"), 1.0),
-        ),
-        _best,
         truth=None,
     ),
 }

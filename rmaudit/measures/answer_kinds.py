@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, widened
 from rmaudit.measures.answer_kinds_evidence import AnswerKindsEvidence, KindEffect
-from rmaudit.measures.best_of_answers import WORDS, PromptSamples, shortened, winning
+from rmaudit.measures.best_of_samples import PromptSamples, shortened, winning
 from rmaudit.measures.kinds_within_prompts import (
     FEWEST_ANSWERS,
     FEWEST_PROMPTS,
@@ -29,6 +29,7 @@ from rmaudit.measures.wanted_kinds import NOTHING, wanted_answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "sd of answers"
+WORDS = "words"
 _SHOWN = 12  # kinds
 _SUREST = 3  # of them, where none is shown to have an effect
 _NONE = 1e-9  # of a variance: rounding
@@ -73,7 +74,7 @@ def answer_kinds(  # noqa: PLR0913  (keyword-only after the answers and their ki
     effect for sure.
 
     Raises:
-        MeasureError: as `best_of_answers`; or no kind is met often enough.
+        MeasureError: as `PromptSamples.of`; or no kind is met often enough.
     """
     samples = PromptSamples.of(answers)
     rewards, prompts = samples.rewards, samples.prompts
