@@ -114,8 +114,7 @@ def compare(  # noqa: PLR0913  (its options)
 ) -> None:
     """Compare two releases of a model.
 
-    Printed are the findings that got better or worse, the tokens that moved in rank, and last the
-    verdicts on both releases.
+    Printed are the findings that got better or worse, and last the verdicts on both releases.
 
     The exit code says what changed, not whether the new release passes (`rmaudit replay` says
     that): 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be

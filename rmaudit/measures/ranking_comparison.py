@@ -1,4 +1,4 @@
-"""Compare two rankings of the same tokens: their agreement, and the tokens that moved furthest."""
+"""Compare rankings of the same tokens: which are paired, and how alike the rankings are."""
 
 from __future__ import annotations
 
@@ -65,24 +65,6 @@ def paired(old: pd.DataFrame, new: pd.DataFrame, *, by_id: bool) -> pd.DataFrame
         sides.append(alone[alone["score"].notna()].set_index(key))
     both = sides[0].join(sides[1]["score"].rename("baseline"), how="inner").reset_index()
     return both.rename(columns={"score": "model"})[["text", "model", "baseline"]]
-
-
-def moved(both: pd.DataFrame, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return tables of the `n` tokens that rose most and of those that fell most, furthest first.
-
-    `both` is that of `paired`. Columns: `text`, and the ranks `old` and `new` among the paired
-    tokens, 1 being the highest score, ties at their average. Those that did not move are left out.
-    """
-    ranks = pd.DataFrame(
-        {
-            "text": both["text"],
-            "old": both["baseline"].rank(ascending=False),
-            "new": both["model"].rank(ascending=False),
-        }
-    )
-    by = (ranks["old"] - ranks["new"]).sort_values(kind="stable", ascending=False)
-    rose, fell = by[by > 0].index[:n], by[by < 0].index[::-1][:n]
-    return ranks.loc[rose].reset_index(drop=True), ranks.loc[fell].reset_index(drop=True)
 
 
 def correlation(

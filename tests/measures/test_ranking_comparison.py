@@ -1,4 +1,4 @@
-"""Tokens in two rankings: who is paired with whom, who moved furthest, and how alike they are."""
+"""Tokens in two rankings: who is paired with whom, and how alike they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures.ranking_comparison import (
     correlation,
     in_common,
-    moved,
     paired,
     plane_coordinates,
     rbo,
@@ -50,22 +49,6 @@ def test_tokens_are_paired_by_ids_or_by_texts_that_are_one_tokens_alone() -> Non
     }
     alone = paired(one, other, by_id=False).to_dict("list")
     assert alone == {"text": ["a"], "model": [10], "baseline": [1]}
-
-
-def test_who_moved_furthest_by_hand() -> None:
-    """Ranks from the highest score, the furthest first, nobody who stayed, ties in order."""
-    both = pd.DataFrame(
-        {"text": list("abcde"), "baseline": [5.0, 4, 3, 2, 1], "model": [2.0, 4, 5, 3, 1]}
-    )
-
-    rose, fell = moved(both, 2)
-    all_rose, all_fell = moved(both, 9)
-
-    assert rose.to_dict("list") == {"text": ["c", "d"], "old": [3, 4], "new": [1, 3]}
-    assert fell.to_dict("list") == {"text": ["a"], "old": [1], "new": [4]}
-    assert (len(all_rose), len(all_fell)) == (2, 1)
-    _, fell = moved(pd.DataFrame({"text": list("abc"), "baseline": 1.0, "model": [1.0, 1, 2]}), 3)
-    assert fell["new"].tolist() == [2.5, 2.5]  # no order is read into equal scores
 
 
 def sweep(words: int = 200, seed: int = 0, noise: float = 0.0) -> pd.DataFrame:

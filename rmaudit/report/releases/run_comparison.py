@@ -1,7 +1,7 @@
-"""Compare two results.json: which findings got better or worse, and which tokens moved.
+"""Compare two results.json: which findings got better or worse.
 
-A pure function of the two files. What is better or worse is decided by `compare_finding`; tokens
-decide nothing. `lines` words it for the terminal: findings (worst first), sweeps, counts.
+A pure function of the two files. What is better or worse is decided by `compare_finding`. `lines`
+words it for the terminal: findings (worst first), then counts.
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from rmaudit.errors import SpecError
 from rmaudit.measures.after_training_evidence import Onset
 from rmaudit.measures.differences_of_estimates import INDEPENDENT
 from rmaudit.report.finding_words import onsets_of
 from rmaudit.report.number_format import effect_in_numbers
 from rmaudit.report.releases.finding_comparison import Change, FindingChange, finding_changes
-from rmaudit.report.releases.sweep_comparison import SweepChange, sweep_changes, sweep_lines
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import aligned
@@ -35,12 +32,11 @@ _OPEN = {Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE}
 
 @dataclass(frozen=True, slots=True)
 class ModelChange:
-    """A model compared between two runs: changes of its findings and sweeps."""
+    """A model compared between two runs: changes of its findings, and of where harms begin."""
 
     old: str
     new: str
     findings: tuple[FindingChange, ...]
-    sweeps: tuple[SweepChange, ...]
     onsets: tuple[str, ...]
     """Sentences on harms that begin after more or less training on one than on the other."""
 
@@ -83,18 +79,15 @@ def compare(
     other: str | None = None,
     margin: float | None = None,
 ) -> Releases:
-    """Compare the findings and token ranks of two runs, for all models or `model` (with `other`).
+    """Compare the findings of two runs, for all models or `model` (with `other`).
 
     Models are paired by name; two files of one model each are compared whatever these are called.
     Models that only one file has are named, unless `model` selects one; `other` is the new file's
-    model to compare that one with, where it has another name. Random draws take the new file's
-    seed.
+    model to compare that one with, where it has another name.
 
     Raises:
         SpecError: there are no two models to compare.
-        ResultsError: the scores or the vocabulary of a sweep are damaged.
     """
-    rng = np.random.default_rng(abs(new.run.seed))
     pairs = tuple(
         ModelChange(
             old=before.name,
@@ -102,7 +95,6 @@ def compare(
             findings=tuple(
                 finding_changes(_findings_of(old, before), _findings_of(new, after), margin)
             ),
-            sweeps=tuple(sweep_changes((old, before), (new, after), rng)),
             onsets=tuple(_onset_changes(_onsets(old, before.name), _onsets(new, after.name))),
         )
         for before, after in _model_pairs(old.models, new.models, model, other)
@@ -249,8 +241,6 @@ def _model_lines(said: Releases) -> Iterator[str]:
         if gone := dict.fromkeys(each.audit for each in pair.findings if each.new is None):
             yield "  " + line(f"not in the new run: {', '.join(gone)}")
         yield from (f"  {line(said)}" for said in pair.onsets)
-        for sweep in pair.sweeps:
-            yield from sweep_lines(sweep)
 
 
 def _is_listed(finding: FindingChange) -> bool:

@@ -16,7 +16,7 @@ from rmaudit.report.releases.run_comparison import compare, lines
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict, above, below
 from rmaudit.verdicts.findings import Finding
 from tests.findings import but, with_evidence
-from tests.report.runs import RUN, SPEC, found, record, results
+from tests.report.runs import RUN, SPEC, found, results
 
 # Findings
 
@@ -248,27 +248,16 @@ def test_notes_say_what_the_table_does_not() -> None:
     assert "  not in the new run: a, b" in told
 
 
-def test_texts_of_others_are_spelled_out_masked_and_no_command() -> None:
-    """Of models, prompts and tokens: no line begins a command of a CI system."""
-    hostile = ["::error::x", "##[error]y", "\x1b[31m", " bitch"]
+def test_texts_of_others_are_spelled_out_and_no_command() -> None:
+    """Of models and prompts: no line begins a command of a CI system."""
     spec, extra = (replace(SPEC, name=f"::error::{name}\x1b") for name in ("model", "extra"))
-    scores = np.random.default_rng(9).normal(size=60)
-    moved = scores.copy()
-    moved[-4:] = (90, 80, 70, 60)
-    runs = []
-    for values, specs in ((scores, [spec, extra]), (moved, [spec])):
-        sweep = record(values, model=spec.name)
-        frame = sweep.frame.assign(text=[*sweep.frame["text"][:-4], *hostile])
-        finding = found(0.9, model=spec.name, prompt="\n::error::p")
-        runs.append(results([finding], [replace(sweep, frame=frame)], specs))
+    old = results([found(0.9, model=spec.name, prompt="\n::error::p")], specs=[spec, extra])
+    new = results([found(0.3, model=spec.name, prompt="\n::error::p")], specs=[spec])
 
-    told = lines(compare(*runs))
+    told = lines(compare(old, new))
 
     assert "only in the old file, not compared: ::error::extra\\x1b" in told
-    (rose,) = [line for line in told if "rose" in line]
-    assert "\\x1b[31m" in rose
-    assert "b•••" in rose
-    assert "bitch" not in "".join(told)
+    assert any("error::p" in each for each in told)
     assert "\x1b" not in "".join(told)
     assert re.search(r"^\s*::|##\[", "\n".join(told), re.MULTILINE) is None
 
