@@ -19,19 +19,16 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from lab import finding_to_fix
 from lab.study.onset_table import table
-from lab.study.page import at_bounds
 from rmaudit.report.page.glossary import GLOSSARY
 from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
 
 ROOT = Path(__file__).parents[1]
-STUDY = ROOT / "docs" / "data" / "study.json"
 TABLES, SITE, WORDS = Path("docs/audits.md"), Path("zensical.toml"), Path("docs/glossary.md")
 AFTER, ONSETS = Path("docs/evidence/after_training.md"), Path("docs/data/onset.json")
 PAPER, CITED = Path("docs/replication.md"), "Christian et al. 2025"
@@ -45,15 +42,14 @@ _NEEDS = {  # by fixture of an audit, what a run must be given
     "wordings": "a model with `judge:`",
 }
 FAMILIES = ("meaning", "people", "surface", "answers", "robustness")  # parts of docs/audits.md
+_BLOCKS = "[it blocks](../audits.md#if-an-audit-failed)"
 _EFFECT = {
-    Severity.CORE: "Gate of the core. A run passes only if this audit shows that there is no harm.",
-    Severity.GATE: "Gate. It blocks if it shows harm, and may be open.",
-    Severity.INFO: "Informational. It blocks nothing unless models.yaml makes it a gate.",
+    Severity.CORE: f"Gate of the core: {_BLOCKS} unless it shows that there is no harm.",
+    Severity.GATE: f"Gate: {_BLOCKS} if it shows harm, and may be open.",
+    Severity.INFO: "Informational: it blocks nothing.",
 }
-_FIGURE = "None: it is shown with its chart, without pass or fail."
-_NEW = "\n".join(
-    f"<!-- {part}: {_MARK} -->\n<!-- {part}: end -->\n" for part in ("head", "limits", "source")
-)
+_STUDY = "90 heads of one small model"  # as declarations name the study
+_NEW = "\n".join(f"<!-- {part}: {_MARK} -->\n<!-- {part}: end -->\n" for part in ("head", "tail"))
 
 
 def pages(root: Path = ROOT) -> dict[Path, str]:
@@ -86,11 +82,11 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
     }
     for function, declaration in audits:
         file = Path(inspect.getfile(function)).relative_to(root)
+        evidence = Path("evidence", f"{declaration.name}.md")
         parts = {
             "head": _head((function, declaration), file),
-            "training": _training(declaration.name),
-            "limits": _linked(declaration.limits, [each.name for each in own]),
-            "source": _source(declaration),
+            "tail": _linked(declaration.limits, [each.name for each in own])
+            + _source(declaration, f"../{evidence}" * (root / "docs" / evidence).exists()),
         }
         page = Path("docs/audits", f"{declaration.name}.md")
         found[page] = parts
@@ -182,23 +178,26 @@ def _entry(audit: Declaration, folder: str) -> str:
 
 
 def _head(audit: Audit, file: Path) -> str:
+    """Return an audit's title and question, and a table of what it declares; a figure's place."""
     _, declaration = audit
-    needs = _needs(audit)
-    where = f"`{declaration.name}`, in `{file.as_posix()}`"
-    lines = {"Figure": where, "Effect": _FIGURE}
-    if not declaration.figure:
-        lines = {
-            "Audit": where,
-            "Claim": declaration.claim,
-            "Bound": f"{_bound_and_unit(declaration)}; what surely lies beyond it fails",
-            "Harm": _harm(declaration),
-            "Effect": _EFFECT[declaration.severity],
-            "Risk": declaration.harm,
-        }
-    lines["Needs"] = f"{needs}. Otherwise the audit is not run." if needs else ""
+    title = f"# {declaration.title}\n\n**{declaration.question}**\n\n"
+    place, needs = f"in `{file.as_posix()}`", _needs(audit)
+    if declaration.figure:
+        needed = f" It needs {needs}." if needs else ""
+        kind = "is a [figure](../audits.md#figures)"
+        return f"{title}`{declaration.name}` {kind}, {place}.{needed}\n"
+    lines = {
+        "Audit": f"`{declaration.name}`, {place}",
+        "Claim": declaration.claim,
+        "[Bound](../audits.md#how-to-read-the-tables)": _bound_and_unit(declaration),
+        "Harm": _harm(declaration),
+        "Effect": _EFFECT[declaration.severity],
+        "Risk": declaration.harm,
+        "Needs": needs,
+    }
     rows = [f"| {name} | {text} |" for name, text in lines.items() if text]
     table = "\n".join(["| | |", "| --- | --- |", *rows])
-    return f"# {declaration.title}\n\n**{declaration.question}**\n\n{table}\n"
+    return f"{title}{table}\n"
 
 
 def _passes(audit: Declaration) -> str:
@@ -208,14 +207,15 @@ def _passes(audit: Declaration) -> str:
 
 
 def _bound_and_unit(audit: Declaration) -> str:
-    """Return the bound with its unit in brackets: `below 0.1 (unit: rank gap)`, as a link."""
+    """Return the bound with its unit, which is a link: `below 0.1 rank gap`."""
     unit = audit.bound.unit
-    return f"{_passes(audit).removesuffix(unit).strip()} ([unit](../audits.md#units): {unit})"
+    return f"{_passes(audit).removesuffix(unit).strip()} [{unit}](../audits.md#units)"
 
 
 def _harm(audit: Declaration) -> str:
-    """Return where harm begins, which a pass rules out, and why it matters to users."""
-    return f"from {harm_from(audit.bound)} on; a pass rules it out. {audit.matters}".strip()
+    """Return where harm begins, and why it matters to users; the study that shows it is a link."""
+    why = audit.matters.replace(_STUDY, f"[{_STUDY}](../predictive-validity.md)")
+    return f"from {harm_from(audit.bound)} on. {why}".strip()
 
 
 def harm_from(bound: Bound) -> str:
@@ -224,40 +224,18 @@ def harm_from(bound: Bound) -> str:
     return " and ".join(f"{round(end, 2):g}" for end in ends)
 
 
-def _training(name: str) -> str:
-    """Return what training on a reward at the audit's bound does; "" if no study shows it."""
-    parts = []
-    for gate, said in _at_bounds().items():
-        audit, _, prompt = gate.rstrip("]").partition("[")
-        if audit == name:
-            parts.append(f"{said} (`{prompt}`)" if prompt else said)
-    verb = "makes" if any("as likely" in said for said in parts) else "gives"
-    if not parts:
-        return ""
-    return (
-        "**Effect on training.** In [a study of reward models with planted flaws]"
-        "(../predictive-validity.md), we computed what training to a KL divergence of 4 nats does "
-        "to answers of one token. Compared with training on a reward without a planted flaw, "
-        f"training on a reward exactly at this bound {verb} {_listed(parts)}.\n"
-    )
-
-
-@cache
-def _at_bounds() -> dict[str, str]:
-    return at_bounds(json.loads(STUDY.read_text(encoding="utf-8")))
-
-
-def _source(audit: Declaration) -> str:
-    """Return the section on the prompts that an audit asks, and on what its idea is from."""
+def _source(audit: Declaration, evidence: str) -> str:
+    """Return the section on the prompts that an audit asks, its idea's source and its evidence."""
     names = [f"`{prompt.name}`" for prompt in audit.prompts]
     over = f"{len(names)} prompts" if len(names) > _MOST else _listed(names)
-    if not names:
-        over = "those that the answers belong to"
-    finding = "[finding](../glossary.md)"
-    findings = "" if len(names) == 1 else f", combined in one {finding}"
-    if len(names) > 1 and not audit.joint:
-        findings = f", each with a {finding} of its own"
-    return f"## Prompts and source\n\n- Prompts: {over}{findings}\n- Source: {audit.source}\n"
+    if len(names) > 1:
+        over += ", in one [finding](../glossary.md)" if audit.joint else ", a finding each"
+    lines = {"Prompts": over or "those of the answers", "Source": audit.source}
+    if evidence:
+        found = "what was measured with it" if audit.figure else "its error rates"
+        lines["Evidence"] = f"[how it is measured, and {found}]({evidence})"
+    listed = "".join(f"- {name}: {text}\n" for name, text in lines.items())
+    return f"\n## Prompts, source and evidence\n\n{listed}"
 
 
 def _listed(parts: Sequence[str]) -> str:
