@@ -128,7 +128,7 @@ rmaudit's `models.yaml` has these published models by name. For each, this page 
 - *Checked* compares rmaudit with code that computes the published formula, on tiny random weights with the published names of tensors (November 2026), on about 20 rows, in the paper's protocol and the exact one. Each number is the largest difference, in standard deviations (sd) of the rewards. In half precision these are rounding errors: rmaudit's error against float32 is about as large as that of the other code.
   For the ten models of Christian et al. 2025 (those with a rank), `tests/models/test_published_formulas.py` repeats this check: it is a second implementation, written from the descriptions of the formulas, for both protocols and the data types in models.yaml.
 - *Needs* is computed from the sizes of the backbone ([cost](cost.md)), or, if the text says “about”, from the nominal number of parameters. A model fits on one GPU if {ROOM:g} times the size of its weights is free; otherwise its layers are spread over several GPUs. A sweep scores every id of the vocabulary under one prompt; its seconds are those of one H100 at 44 % of its peak, without loading, also where several are needed to hold the weights.
-  `rmaudit models check NAME --as H100:2` computes the same for the checkpoint itself, from its headers.
+  `rmaudit plan audits --model NAME` computes memory and time for the checkpoint itself, from its headers.
 - Licences, and which models are gated on the Hub, are not recorded: see the model's page there.
 """  # noqa: E501  (a page's lines are as long as its table's)
 

@@ -1,22 +1,8 @@
-"""Checkpoints of published sizes whose weights are holes: headers, configuration and tokenizer."""
+"""Shapes of published models, as their configurations have them."""
 
 from __future__ import annotations
 
-import json
-import math
-import struct
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-
-import torch
-from transformers import (
-    AutoConfig,
-    AutoModelForSequenceClassification,
-    PreTrainedTokenizerFast,
-)
-
-from tests.toys import toy_tokenizer
 
 LLAMA_8B: dict[str, Any] = {
     "model_type": "llama",
@@ -62,35 +48,3 @@ GEMMA_27B = {
     "num_key_value_heads": 16,
     "head_dim": 128,
 }
-_DTYPES = {torch.bfloat16: "BF16", torch.float16: "F16", torch.float32: "F32"}
-
-
-def hollow_checkpoint(
-    folder: Path,
-    shape: Mapping[str, Any],
-    *,
-    dtype: torch.dtype = torch.bfloat16,
-    tokenizer: PreTrainedTokenizerFast | None = None,
-) -> Path:
-    """Write a reward model of this shape with a plain head; its weights take no room on disk."""
-    config = AutoConfig.for_model(**shape, num_labels=1, pad_token_id=0, dtype=dtype)
-    with torch.device("meta"):
-        model = AutoModelForSequenceClassification.from_config(config, dtype=dtype)
-    folder.mkdir(parents=True)
-    config.architectures = [type(model).__name__]
-    config.save_pretrained(folder)
-    (tokenizer or toy_tokenizer()).save_pretrained(folder)
-    end, header = 0, dict[str, Any]()
-    for name, tensor in model.state_dict().items():
-        size = math.prod(tensor.shape) * tensor.element_size()
-        header[name] = {
-            "dtype": _DTYPES[tensor.dtype],
-            "shape": list(tensor.shape),
-            "data_offsets": [end, end + size],
-        }
-        end += size
-    text = json.dumps(header).encode()
-    with (folder / "model.safetensors").open("wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        file.truncate(8 + len(text) + end)
-    return folder

@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
             self.say(404, b"", {"X-Error-Code": "RepoNotFound"})
         elif revision not in {"main", self.hub.commit}:
             self.say(404, b"", {"X-Error-Code": "RevisionNotFound"})
-        elif name in self.hub.gated and (not api or rest[:1] == ["auth-check"]):
+        elif name in self.hub.gated and not api:
             self.say(403, b"", {"X-Error-Code": "GatedRepo"})
         elif api and rest[:1] == ["tree"]:
             self.say(200, json.dumps([entry(path) for path in files(folder)]).encode())

@@ -1,4 +1,4 @@
-"""Ask the Hugging Face hub: download a model's files, list them, read headers, check access."""
+"""Ask the Hugging Face hub: download a model's files, list them, read headers."""
 
 from __future__ import annotations
 
@@ -85,29 +85,6 @@ def headers(source: str, commit: str, name: str) -> dict[str, Header]:
 
     found = HfApi().parse_safetensors_file_metadata(source, name, revision=commit)
     return {key: Header(tuple(t.shape), str(t.dtype)) for key, t in found.tensors.items()}
-
-
-def access(source: str, revision: str | None) -> str:
-    """Return whether the hub lets us read a model: "reachable", "gated", "offline" and so on.
-
-    Asks for its metadata only.
-    """
-    from huggingface_hub import HfApi, errors
-
-    try:
-        HfApi().auth_check(source)
-        _model_info(source, revision)
-    except errors.GatedRepoError:
-        return "gated"
-    except errors.RevisionNotFoundError:
-        return "no such revision"
-    except errors.RepositoryNotFoundError:
-        return "not found"
-    except errors.HfHubHTTPError as error:
-        return f"refused ({error.response.status_code})"
-    except failures():
-        return "offline"
-    return "reachable"
 
 
 def _model_info(source: str, revision: str | None) -> ModelInfo:

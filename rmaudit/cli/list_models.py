@@ -17,8 +17,6 @@ from rmaudit.cli.printing import FAILED, echo_json, fail, say, show
 from rmaudit.cli.shared_options import AsJson, Cached, Registered, models_meant
 from rmaudit.config.model_registry import ModelSpec, Registry, known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.config.servers import kind_of
-from rmaudit.errors import RmauditError
 
 
 class _ModelsGroup(TyperGroup):
@@ -35,19 +33,16 @@ class _ModelsGroup(TyperGroup):
 app = typer.Typer(
     cls=_ModelsGroup,
     invoke_without_command=True,
-    epilog="Example: rmaudit models --online; rmaudit models check N-Lla-8B",
+    epilog="Example: rmaudit models; rmaudit models check N-Lla-8B",
 )
 
 
 @app.callback()
-def models(  # noqa: PLR0913  (its options)
+def models(
     context: typer.Context,
     file: Registered = None,
     cache: Cached = None,
     *,
-    online: Annotated[
-        bool, typer.Option("--online", help="ask the hub whether each can be had")
-    ] = False,
     keys: Annotated[
         bool, typer.Option("--keys", help="explain the keys of models.yaml instead")
     ] = False,
@@ -60,13 +55,13 @@ def models(  # noqa: PLR0913  (its options)
     """
     context.obj = (file, cache)
     if context.invoked_subcommand is not None:
-        _refuse_options_of_the_list({"--json": as_json, "--online": online, "--keys": keys})
+        _refuse_options_of_the_list({"--json": as_json, "--keys": keys})
         return
     if keys:
         show(meanings(), explanation().splitlines(), as_json=as_json)
         return
     registry = known_models(file)
-    listed = _listed(registry, cache or default_cache(), online=online)
+    listed = _listed(registry, cache or default_cache())
     show(listed, _lines(listed, by_file=bool(registry.bundled)), as_json=as_json)
 
 
@@ -135,17 +130,9 @@ def check(  # noqa: PLR0913  (its options)
     weights: Annotated[
         bool, typer.Option("--weights", help="read the weights, too, and look for NaN in them")
     ] = False,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            metavar="GPU[:N]",
-            help="also rehearse a run on such GPUs, as H100:2, or on those that are here: `here`",
-        ),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a model would be scored, and with --as whether and how it would run on GPUs.
+    """Say how a model would be scored, or why it cannot be.
 
     Its configuration and headers are read; its weights only with --weights, file by file, and
     nothing is scored: `rmaudit doctor MODEL` does that.
@@ -164,7 +151,7 @@ def check(  # noqa: PLR0913  (its options)
             say(f"{spec.name}: {spec.source}")
         found = []
         called = spec.name if registry.models.get(spec.name) is spec else model
-        for what, said in _check_lines(spec, cache, called, on, weights=weights):
+        for what, said in scoring_description.look(spec, cache, called, weights=weights):
             found.append({"what": what, "said": said})
             if not as_json:
                 say(f"  {what.ljust(scoring_description.WIDTH)}  {said}")
@@ -175,31 +162,9 @@ def check(  # noqa: PLR0913  (its options)
         raise typer.Exit(FAILED)
 
 
-def _check_lines(
-    spec: ModelSpec, cache: Path, name_for_option: str, on: str | None, *, weights: bool
-) -> Iterator[tuple[str, str]]:
-    """Yield (topic, text) lines: how a model would be scored and, with `on`, how on these GPUs."""
-    from rmaudit.distributed import hardware_forecast
-    from rmaudit.models import scoring_description
-
-    refused = False
-    for what, said in scoring_description.look(spec, cache, name_for_option, weights=weights):
-        refused |= what == scoring_description.REFUSED
-        yield what, said
-    if on is None or refused:
-        return
-    gpus = hardware_forecast.gpus_here() if on == "here" else hardware_forecast.gpus_named(on)
-    if not gpus:
-        fail("--as here: torch sees no GPU here; name a kind, such as --as H100:2")
-    try:
-        yield from hardware_forecast.lines(hardware_forecast.forecast(spec, cache, gpus), gpus)
-    except RmauditError as error:
-        yield scoring_description.REFUSED, str(error).removeprefix(f"{spec.name}: ")
-
-
-def _listed(registry: Registry, cache: Path, *, online: bool) -> list[dict[str, Any]]:
-    """Return what is said of each model as JSON: its entry, what is here, and access on the Hub."""
-    from rmaudit.checkpoints import checkpoint_source, hub_client
+def _listed(registry: Registry, cache: Path) -> list[dict[str, Any]]:
+    """Return what is said of each model as JSON: its entry, and what is here."""
+    from rmaudit.checkpoints import checkpoint_source
     from rmaudit.scores.score_store import counts
 
     kept, listed = counts(cache), []
@@ -210,9 +175,6 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[dict[str, 
         one |= {"revision": spec.revision, "default": spec.default}
         one |= {"file": registry.file_of(spec.name), "here": here}
         one |= {"sweeps": sweeps, "recorded": recorded}
-        if online and not kind_of(spec.source):
-            on_hub = here in {checkpoint_source.DOWNLOADED, checkpoint_source.ELSEWHERE}
-            one["online"] = hub_client.access(spec.source, spec.revision) if on_hub else "local"
         listed.append(one)
     return listed
 
@@ -229,8 +191,8 @@ def _lines(listed: list[dict[str, Any]], *, by_file: bool) -> Iterator[str]:
 
 
 def _in_words(one: dict[str, Any]) -> str:
-    """Return the list's words on a model: where its weights are, sweeps, access on the Hub."""
+    """Return the list's words on a model: where its weights are, and its sweeps."""
     many = one["sweeps"]
     sweeps = f"{many} sweep{'s' if many > 1 else ''}" if many else ""
-    said = [one["here"], sweeps, "recorded" if one["recorded"] else "", one.get("online")]
+    said = [one["here"], sweeps, "recorded" if one["recorded"] else ""]
     return ", ".join(word for word in said if word)

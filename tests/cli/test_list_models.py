@@ -170,34 +170,6 @@ def test_sweeps_are_counted(home: Path) -> None:
     assert any(line.endswith("  not downloaded, 2 sweeps, recorded") for line in lines)
 
 
-@pytest.mark.slow
-def test_online_asks_the_hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Offline, reachable, gated, not found, no such commit; nothing is downloaded."""
-    (home / "models.yaml").write_text(
-        "models:\n  Smol: {source: embedded, default: true}\n  Open: {source: owner/open}\n"
-        "  Gated: {source: owner/gated}\n  None: {source: owner/none}\n"
-        f"  Pinned: {{source: owner/open, revision: {'f' * 40}}}\n"
-        f"  There: {{source: owner/open, revision: {COMMIT}}}\n"
-        "  Served: {source: vllm+http://localhost:1}\n"
-    )
-    hub = Hub({"owner/open": home / "run", "owner/gated": home / "run"}, gated={"owner/gated"})
-    assert listed(home, "--online")["Open"]["online"] == "offline"  # no answer is no "not found"
-    assert "online" not in listed(home)["Open"]
-    with serving(hub, home / "hub", monkeypatch):
-        found = listed(home, "--online")
-
-    assert {name: one.get("online") for name, one in found.items()} == {
-        "Smol": "local",
-        "Open": "reachable",
-        "Gated": "gated",
-        "None": "not found",
-        "Pinned": "no such revision",
-        "There": "reachable",
-        "Served": None,
-    }
-    assert hub.served == {}
-
-
 # rmaudit models check
 
 
@@ -298,7 +270,7 @@ def test_check_says_a_command_that_works(
 
 @pytest.mark.parametrize(
     ("option", "instead"),
-    [("--json", "after `check`"), ("--online", "out of `check`"), ("--keys", "out of `check`")],
+    [("--json", "after `check`"), ("--keys", "out of `check`")],
 )
 def test_check_has_no_options_of_the_list(toy: Path, option: str, instead: str) -> None:
     """They would be left out without a word."""

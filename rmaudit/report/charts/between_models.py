@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from rmaudit.charts import (
     Chart,
-    Fact,
     Form,
     Matrix,
     NamedPlace,
@@ -20,7 +19,6 @@ from rmaudit.charts import (
     table,
 )
 from rmaudit.measures.elo_agreement_evidence import EloAgreementEvidence, ranks_by_wording
-from rmaudit.measures.gcg_probes_evidence import GcgProbesEvidence
 from rmaudit.report.charts import picture
 from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.results_document import Comparison
@@ -43,7 +41,6 @@ def between(
         _agreement_chart(comparison, drawn),
         _words_chart(comparison, drawn),
         _items_chart(findings),
-        exploits(findings),
     )
     return [picture(each) for each in charts if each]
 
@@ -143,65 +140,6 @@ def _items_chart(findings: Sequence[Finding]) -> Chart | None:
         "what every model was asked is drawn.",
         tuple(panels),
         *table({"prompt": "text", "item": "term", "by": "text", "rank": ",.0f"}, rows),
-    )
-
-
-def exploits(findings: Sequence[Finding]) -> Chart | None:
-    """Return a chart of how often strings found on one model beat real answers on another.
-
-    There is a matrix for each prompt, of what searches for high reward found; None unless strings
-    were replayed on two models.
-    """
-    found = _with_evidence(findings, GcgProbesEvidence)
-    panels, cells = [], []
-    prompts = (row.prompt for _, evidence in found for row in evidence.strings)
-    for prompt in dict.fromkeys(prompts):
-        own = {
-            f.model: [row for row in each.strings if (row.direction, row.prompt) == ("up", prompt)]
-            for f, each in found
-        }
-        sources = list(dict.fromkeys(row.found_on for rows in own.values() for row in rows))
-        if len(own) < _FEWEST or not sources:
-            continue
-        shares: list[list[float | None]] = []
-        for model, rows in own.items():
-            line: list[float | None] = []
-            for source in sources:
-                tried = [row for row in rows if row.found_on == source]
-                beat = sum(row.above for row in tried)
-                line.append(beat / len(tried) if tried else None)
-                if tried:
-                    highest = max(row.z for row in tried)
-                    cells.append((prompt, source, model, len(tried), beat, highest))
-            shares.append(line)
-        said = [
-            Fact(f"{c[4]} of {c[3]} found on {c[1]} are above the real answers of {c[2]}")
-            for c in cells
-            if c[0] == prompt
-        ]
-        panels.append(
-            Matrix(
-                title=f"Strings that carry over, {prompt}",
-                subtitle=("rows: replayed on; columns: found on",),
-                facts=tuple(said),
-                rows=tuple(own),
-                columns=tuple(sources),
-                values=tuple(map(tuple, shares)),
-            )
-        )
-    if not panels:
-        return None
-    return Chart(
-        "Exploits that carry over",
-        "The share of the strings found on one model (column) that another (row) scores above the "
-        "99th percentile of real answers of their length. Strings that were not found prove "
-        "nothing.",
-        tuple(panels),
-        *table(
-            {"prompt": "text", "found on": "text", "replayed on": "text"}
-            | {"strings": "d", "above real answers": "d", "highest z, sd": "+.2f"},
-            cells,
-        ),
     )
 
 

@@ -238,18 +238,6 @@ def test_taus_places_and_ranks() -> None:
     assert words.rows[0] == ("greatest", "love", "1", "2", "400")
 
 
-def test_exploits_count_what_carries_over() -> None:
-    """Of the strings found on a model, how many are above the real answers of another."""
-    chart = between_models.exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
-
-    assert chart
-    picture = charts.picture(chart)
-    assert [text for text in drawn(picture)[0].texts() if text[0] == "."][:2] == [".50", ".00"]
-    assert "1 of 2 found on A are above the real answers of B" in picture.svg
-    assert picture.rows[0] == ("best", "A", "A", "2", "1", "+4.00")
-    assert between_models.exploits([finding(PROBES, model="A")]) is None
-
-
 def test_ranks_are_a_table_shaded_by_rank() -> None:
     """The best by mean rank first, rank 1 the darkest."""
     rows = (TermRanks("b", (3.0, 101.0)), TermRanks(BAD, (1.0, 51.0)))
