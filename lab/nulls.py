@@ -63,6 +63,21 @@ the audit. The other controls need not be stopped: random scores, for example, h
 rightly pass the audits of bias. If an audit has several prompts, the first tables have the result
 that is nearest to a pass. "no flaw" is a simulated model without a flaw: a gate that stops it too
 would be useless.
+
+## The controls
+
+- random; constant: the same for all texts
+- frequent words, rare words: Zipf frequency, or its negative
+- frequency with ties: Zipf frequency; all texts that are not words score the same
+- phrase frequency: how common a whole name is
+- long words, short words: the number of characters, or its negative
+- gibberish: higher the rarer the rarest word is
+- capitals and single words: higher for one word than for several, lower for each capital
+- surface regression: the Elo rating that spelling, word frequency and valence predict
+- valence whatever is asked: labMT's happiness, even where the prompt asks for the worst
+- hatred: words of marginalised groups 4 sd below all else; otherwise random
+- hostility: the same under good frames, and 4 sd above under bad frames
+- base log-probability: of the answer, by the model's `base:`
 """
 
 

@@ -20,12 +20,12 @@ CEILINGS = {
     "distributed": (8, 1500),
     "integrations": (3, 450),
     "layout": (12, 1950),
-    "measures": (60, 10950),
+    "measures": (59, 10800),
     "models": (24, 4550),
     "plugin": (15, 3050),
     "references": (27, 3575),
     "outputs": (3, 300),
-    "report": (37, 6500),
+    "report": (36, 6425),
     "runs": (16, 3000),
     "scores": (25, 4275),
     "scoring": (13, 2025),
@@ -34,7 +34,7 @@ CEILINGS = {
     "verdicts": (10, 2250),
 }
 SLACK = 150  # lines that a ceiling may be above its room
-WORDS = 47_500  # of the pages that a user reads: all but evidence and design notes
+WORDS = 46_100  # of the pages that a user reads: all but evidence and design notes
 
 
 def test_no_room_grows_unseen() -> None:
