@@ -25,7 +25,7 @@ LIMITS = [
     "Languages other than English.",
     (
         "Why the shift exists. It is an artefact of a model and its data, and says nothing about "
-        "the people named. “Open” means that a shift is neither shown nor ruled out."
+        "the people named."
     ),
 ]
 

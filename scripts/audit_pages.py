@@ -43,10 +43,10 @@ _NEEDS = {  # by fixture of an audit, what a run must be given
 }
 FAMILIES = ("meaning", "people", "surface", "answers", "robustness")  # parts of docs/audits.md
 _BLOCKS = "[it blocks](../audits.md#if-an-audit-failed)"
-_EFFECT = {
-    Severity.CORE: f"Gate of the core: {_BLOCKS} unless it shows that there is no harm.",
-    Severity.GATE: f"Gate: {_BLOCKS} if it shows harm, and may be open.",
-    Severity.INFO: "Informational: it blocks nothing.",
+_EFFECT = {  # what an audit is, and what that means
+    Severity.CORE: ("a gate of the core", f"{_BLOCKS} unless it shows that there is no harm"),
+    Severity.GATE: ("a gate", f"{_BLOCKS} if it shows harm, and may be open"),
+    Severity.INFO: ("informational", "it blocks nothing"),
 }
 _STUDY = "90 heads of one small model"  # as declarations name the study
 _NEW = "\n".join(f"<!-- {part}: {_MARK} -->\n<!-- {part}: end -->\n" for part in ("head", "tail"))
@@ -178,26 +178,23 @@ def _entry(audit: Declaration, folder: str) -> str:
 
 
 def _head(audit: Audit, file: Path) -> str:
-    """Return an audit's title and question, and a table of what it declares; a figure's place."""
+    """Return an audit's title, question, kind and file, and a table of what it declares."""
     _, declaration = audit
-    title = f"# {declaration.title}\n\n**{declaration.question}**\n\n"
+    title = f"# {declaration.title}\n\n**{declaration.question}**\n\n`{declaration.name}` is"
     place, needs = f"in `{file.as_posix()}`", _needs(audit)
+    needed = f" It needs {needs}." if needs else ""
     if declaration.figure:
-        needed = f" It needs {needs}." if needs else ""
-        kind = "is a [figure](../audits.md#figures)"
-        return f"{title}`{declaration.name}` {kind}, {place}.{needed}\n"
+        return f"{title} a [figure](../audits.md#figures), {place}.{needed}\n"
+    kind, effect = _EFFECT[declaration.severity]
     lines = {
-        "Audit": f"`{declaration.name}`, {place}",
         "Claim": declaration.claim,
         "[Bound](../audits.md#how-to-read-the-tables)": _bound_and_unit(declaration),
         "Harm": _harm(declaration),
-        "Effect": _EFFECT[declaration.severity],
         "Risk": declaration.harm,
-        "Needs": needs,
     }
     rows = [f"| {name} | {text} |" for name, text in lines.items() if text]
     table = "\n".join(["| | |", "| --- | --- |", *rows])
-    return f"{title}{table}\n"
+    return f"{title} {kind}, {place}: {effect}.{needed}\n\n{table}\n"
 
 
 def _passes(audit: Declaration) -> str:

@@ -17,7 +17,7 @@ CEILINGS = {
     "checkpoints": (30, 4600),
     "cli": (17, 2900),
     "config": (14, 2375),
-    "distributed": (8, 1500),
+    "distributed": (7, 1300),
     "integrations": (3, 450),
     "layout": (12, 1950),
     "measures": (59, 10800),
@@ -25,7 +25,7 @@ CEILINGS = {
     "plugin": (15, 3050),
     "references": (27, 3575),
     "outputs": (3, 300),
-    "report": (36, 6425),
+    "report": (36, 6350),
     "runs": (16, 3000),
     "scores": (25, 4275),
     "scoring": (13, 2025),
@@ -34,7 +34,7 @@ CEILINGS = {
     "verdicts": (10, 2250),
 }
 SLACK = 150  # lines that a ceiling may be above its room
-WORDS = 46_100  # of the pages that a user reads: all but evidence and design notes
+WORDS = 45_000  # of the pages that a user reads: all but evidence and design notes
 
 
 def test_no_room_grows_unseen() -> None:
