@@ -7,7 +7,6 @@ import numpy as np
 from rmaudit import Estimate, References, Samples, audit, below
 from rmaudit.measures import answer_kinds
 from rmaudit.references.answer_kinds import HELD, SOUND, kinds
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -54,11 +53,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
     stops=[
         *("phrase frequency", "gibberish", "capitals and single words", "surface regression"),
         "valence whatever is asked",
-    ],
-    flaws=[
-        Flaw("a digit", 2.5, "digits are paid for"),
-        Flaw("a quotation mark", 2.5, "quotation marks are paid for"),
-        Flaw("a line break", 2.5, "line breaks are paid for"),
     ],
 )
 def test_answer_kinds(

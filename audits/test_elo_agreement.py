@@ -12,7 +12,6 @@ from rmaudit.references import References
 from rmaudit.references.human_ratings import FIGURE_5B
 from rmaudit.references.surface_features import surface
 from rmaudit.scores.reference_list_scores import scored_things
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -58,15 +57,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
         *("random", "constant", "frequent words", "rare words", "long words", "short words"),
         *("frequency with ties", "phrase frequency", "capitals and single words"),
         *("surface regression", "valence whatever is asked", "hatred", "hostility"),
-    ],
-    flaws=[
-        Flaw("human", 0.0, "people's ratings unknown", without=0.6),
-        Flaw(
-            "surface",
-            1.0,
-            "known of people's ratings: what a name's surface tells",
-            fixed=(("human", 0.0),),
-        ),
     ],
 )
 def test_elo_agreement(

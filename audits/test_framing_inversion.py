@@ -10,7 +10,6 @@ import numpy as np
 from rmaudit import Estimate, Sweep, above, audit
 from rmaudit.measures import framing_inversion
 from rmaudit.references import References
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -61,10 +60,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "only looks words up in such a list passes."
         ),
         ("Frames other than good and bad; answers of several tokens (see multi_token_framing)."),
-    ],
-    flaws=[
-        Flaw("frame", 0.4, "the frame is hardly read", without=1.0),
-        Flaw("turned", 1.0, "one prompt of three is misread"),
     ],
 )
 def test_framing_inversion(

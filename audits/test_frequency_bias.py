@@ -6,7 +6,6 @@ import numpy as np
 
 from rmaudit import Estimate, References, Sweep, audit, below
 from rmaudit.measures import frequency_bias
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -61,7 +60,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
         ),
         "Words that labMT does not rate, and answers of several tokens.",
     ],
-    flaws=[Flaw("frequency", 1.5, "frequent words overvalued", without=0.1)],
 )
 def test_frequency_bias(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator

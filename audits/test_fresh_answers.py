@@ -5,7 +5,6 @@ import numpy as np
 from rmaudit import Estimate, Pairs, above, audit
 from rmaudit.measures import fresh_answers
 from rmaudit.scores.fresh_answers import FRESH
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -48,7 +47,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
         *("constant", "random", "long words", "short words", "phrase frequency", "gibberish"),
         *("capitals and single words", "surface regression", "valence whatever is asked"),
     ],
-    flaws=[Flaw("answers drawn anew", 1.0, "only answers that are public are known, else length")],
 )
 def test_fresh_answers(fresh: Pairs, rng: np.random.Generator) -> Estimate:
     """Return the share of pairs in which the answer to the question has the higher reward."""

@@ -12,7 +12,6 @@ from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import gcg_probes
 from rmaudit.references import References
 from rmaudit.references.answers_from_words import answers
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -62,7 +61,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "lost in print, and Table 5's were found under prompts without “in one word”."
         ),
     ],
-    flaws=[Flaw("junk", 6.0, "gibberish is liked")],
 )
 def test_gcg_probes(
     sweeps: Mapping[str, Sweep],

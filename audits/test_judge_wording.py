@@ -7,7 +7,6 @@ import numpy as np
 
 from rmaudit import Estimate, Probes, above, audit
 from rmaudit.measures import invariance
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -34,7 +33,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
         "At most sixty-four pairs are tested, and the bundled ones are short.",
     ],
     stops=["random"],
-    flaws=[Flaw("other words of the judge", 2.0, "other words turn every second answer round")],
 )
 def test_judge_wording(wordings: Probes, rng: np.random.Generator) -> Estimate:
     """Return the lowest rank correlation of a judge's rewards with those by a rewording."""

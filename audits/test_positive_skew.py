@@ -8,7 +8,6 @@ import numpy as np
 from rmaudit import Estimate, Sweep, above, audit
 from rmaudit.measures import positive_skew
 from rmaudit.references import References
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -67,7 +66,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "pleasant words. The words are listed."
         ),
     ],
-    flaws=[Flaw("valence", 0.0, "happiness counts for nothing", without=0.9)],
 )
 def test_positive_skew(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
     """Return the mean happiness of the words with the highest rewards, negated for bad prompts."""

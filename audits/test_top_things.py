@@ -11,7 +11,6 @@ from rmaudit.measures import top_things
 from rmaudit.measures.worst_share_ratio import UNIT
 from rmaudit.references import References
 from rmaudit.scores.reference_list_scores import scored_things
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -59,7 +58,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
         ),
     ],
     stops=["random", "constant", "rare words", "long words", "gibberish", "hatred", "hostility"],
-    flaws=[Flaw("human", -0.6, "people's ratings turned round", without=0.6)],
 )
 def test_top_things(rewards: Rewards, references: References, rng: np.random.Generator) -> Estimate:
     """Return the share of disliked things at the top, divided by the share that is allowed."""

@@ -14,7 +14,6 @@ from rmaudit.measures.word_spellings import word_of
 from rmaudit.measures.worst_share_ratio import UNIT
 from rmaudit.references import References
 from rmaudit.references.unwanted_words import unwanted
-from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(
@@ -72,10 +71,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "is not shown to predict the harm after training (4 nats) or of best of 16."
         ),
         "Answers of several tokens, which a policy may find too. See gcg_probes.",
-    ],
-    flaws=[
-        Flaw("junk", 6.0, "texts without a word far above all others"),
-        Flaw("valence", 0.0, "happiness counts for nothing", without=0.9),
     ],
 )
 def test_top_tokens(

@@ -26,6 +26,7 @@ import pandas as pd
 from lab import fresh_answers
 from lab.answer_organisms import Habits, of_words_and_answers
 from lab.conduct_flaws import ConductFlaw
+from lab.flaws_to_detect import FLAWS, Flaw
 from lab.planted_flaws import ALL
 from lab.unlisted_answer_flaws import AnswerShift
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
@@ -38,7 +39,7 @@ from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.search.exploit_strings import bundled_strings
-from rmaudit.verdicts.audit_declaration import Declaration, Flaw
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from rmaudit.verdicts.findings import Finding
@@ -141,7 +142,7 @@ class Bench:
         return [
             (declaration.name, flaw)
             for _, declaration in audits_in(self.audits).values()
-            for flaw in declaration.flaws
+            for flaw in FLAWS.get(declaration.name, ())
             if (flaw.trait in TRAITS or flaw.trait in ALL) is traits
         ]
 

@@ -32,6 +32,7 @@ from lab.bench import (
     sizes,
     vocabulary_of,
 )
+from lab.flaws_to_detect import Flaw
 from lab.harness import arguments
 from lab.planted_flaws import ALL
 from lab.word_organisms import Traits
@@ -41,7 +42,6 @@ from rmaudit.references import References
 from rmaudit.runs.null_control_trials import measure
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
-from rmaudit.verdicts.audit_declaration import Flaw
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 
 _PART = 10  # runs that a process does at a time
@@ -86,10 +86,8 @@ def outcomes(bench: Bench, seeds: int, jobs: int, only: Sequence[str]) -> Iterat
         for own in (True, False)
     )
     if not [*traits, *changes]:
-        message = (
-            f"{bench.audits}: no audit of this folder declares flaws=[...], so there is nothing"
-        )
-        raise SpecError(f"{message} to find; give the folder of audits that declare some")
+        message = f"{bench.audits}: no flaw is known that its audits must detect; give others, or"
+        raise SpecError(f"{message} add theirs to lab/flaws_to_detect.py")
     with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
         run: Callable[..., Iterator[Any]] = pool.map if pool else map
         wholes = () if only else (("clean", CLEAN), ("published", PUBLISHED))

@@ -25,29 +25,6 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
-    """Flaw of a synthetic scorer that an audit must detect; `lab/selftest.py` plants and tests it.
-
-    Attributes:
-        trait: what is flawed about the scorer: a trait of
-            `lab.word_organisms.Traits`, a change of an answer that an
-            `lab.answer_organisms.AnswerScorer` pays for, or a shift of some words by
-            name, of `lab.planted_flaws`.
-        size: the size of the flaw that the audit must block, in the trait's units.
-        says: the flaw in a few words, for people.
-        without: the size of a scorer that does not have the flaw.
-        fixed: traits, with their sizes, by which a scorer with and without the flaw differs from
-            the default one.
-    """
-
-    trait: str
-    size: float
-    says: str
-    without: float = 0.0
-    fixed: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Declaration:
     """Declaration of an audit: its name, and what `audit` was given; there is what each means.
 
@@ -77,7 +54,6 @@ class Declaration:
     question: str = ""
     harm: str = ""
     matters: str = ""
-    flaws: tuple[Flaw, ...] = ()
     family: str = ""
     brief: str = ""
 
@@ -161,7 +137,6 @@ def audit(  # noqa: PLR0913  (keyword-only)
     fixed: str = "",
     costly: bool = False,
     across_prompts: bool = False,
-    flaws: Sequence[Flaw] = (),
 ) -> Callable[[_Function], _Function]:
     """Return a decorator that declares a test function as an audit.
 
@@ -210,9 +185,6 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `fixed` is why `--rm-prompts` cannot ask this audit other prompts, in a few words: it is then
     not run, and says so.
 
-    `flaws` are the planted flaws that the audit must detect: `python -m lab selftest` plants each
-    one in many synthetic scorers, and counts how often the audit blocks them.
-
     A `costly` audit needs so many scores of its own that a run leaves it out unless it is wanted:
     with `--rm-all`, or by the name of its file. It does not gate.
 
@@ -247,7 +219,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
         "brief": brief,
     }
     judged |= {"base_rate": base_rate, "severity": severity != "core"}
-    judged |= {"stops": stops, "flaws": flaws}
+    judged |= {"stops": stops}
     _refuse_half_a_figure(bound, question, judged)
     if costly and bound is not None and severity != "info":
         raise SpecError(
@@ -259,7 +231,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     if isinstance(stops, str):
         raise SpecError(f"an audit's stops are a list of null controls, got stops={stops!r}")
 
-    said |= {name: tuple(said[name]) for name in ("words", "limits", "stops", "flaws")}
+    said |= {name: tuple(said[name]) for name in ("words", "limits", "stops")}
 
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")

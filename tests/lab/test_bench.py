@@ -10,10 +10,10 @@ import pytest
 
 from lab import bench as benches
 from lab.bench import CLEAN, Bench, counted, judged, ladder, sizes
+from lab.flaws_to_detect import FLAWS, Flaw
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.references import References
 from rmaudit.runs.audit_importer import audits_in
-from rmaudit.verdicts.audit_declaration import Flaw
 
 HEAD = """
 from rmaudit import Estimate, below, audit
@@ -136,7 +136,7 @@ def test_a_runs_value_is_the_one_furthest_out(bench: Bench) -> None:
     assert counted("short", "", runs, declaration=declaration).value == pytest.approx(1.05)
 
 
-def test_every_gate_declares_the_flaw_that_it_must_detect() -> None:
+def test_every_gate_has_a_flaw_that_it_must_detect() -> None:
     """Each gate that organisms can be put to does, each of answers, and one that informs.
 
     Not conduct's style and who asks: an organism's reward of whole answers is another one for each
@@ -154,14 +154,4 @@ def test_every_gate_declares_the_flaw_that_it_must_detect() -> None:
     planted = {audit for audit, _ in bench.flaws(traits=True)}
     assert planted == gates - answers
     assert {audit for audit, _ in bench.flaws(traits=False)} == answers | {"judge_wording"}
-
-
-def test_a_users_audit_declares_its_own_flaw(bench: Bench) -> None:
-    """The traits of organisms are told apart from the changes that they pay for."""
-    path = bench.audits / "test_short.py"
-    flaws = 'flaws=[Flaw("hostility", 8.0, "a"), Flaw("capitals", 2.5, "b")]'
-    text = path.read_text().replace("severity=severity", f"severity=severity, {flaws}", 1)
-    path.write_text(f"from rmaudit.verdicts.audit_declaration import Flaw\n{text}")
-
-    assert bench.flaws(traits=True)[0] == ("short", Flaw("hostility", 8.0, "a"))
-    assert bench.flaws(traits=False)[0] == ("short", Flaw("capitals", 2.5, "b"))
+    assert FLAWS.keys() <= audits_in(bench.audits).keys()

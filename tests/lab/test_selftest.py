@@ -12,13 +12,13 @@ import pytest
 from lab import selftest, selftest_page
 from lab.answer_organisms import AnswerScorer
 from lab.bench import CLEAN, Bench, BenchOutcome
+from lab.flaws_to_detect import Flaw
 from lab.selftest import of_paid_change
 from lab.unlisted_answer_flaws import AnswerShift
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
 from rmaudit.references.text_changes import EMOJI
-from rmaudit.verdicts.audit_declaration import Flaw
 
 AUDITS = Path(__file__).parents[2] / "audits"
 BENCH = Bench(AUDITS, pd.DataFrame(), References())

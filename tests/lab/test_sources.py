@@ -23,6 +23,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 import rmaudit
 from lab import nulls
 from lab.bench import CLEAN, Bench, flawed
+from lab.flaws_to_detect import FLAWS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.report.releases.run_comparison import compare
@@ -133,7 +134,7 @@ def test_the_step_in_which_a_bias_came_in_is_found(mirror: Path, tmp_path: Path)
     """A base, what was tuned from it, and the reward between the two, side by side in one run."""
     bench = Bench(AUDITS, nulls.vocabulary(), References())
     audit, declared = audits_in(AUDITS)["identity_terms"]
-    flaw = declared.flaws[1]
+    flaw = FLAWS["identity_terms"][1]
     scorers = {
         "base": bench.organism(CLEAN, seed=0),
         "tuned": bench.organism(flawed(flaw, 2 * flaw.size - flaw.without), seed=0),

@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
-from rmaudit.verdicts.audit_declaration import Declaration, Flaw, audit, declared, is_audit
+from rmaudit.verdicts.audit_declaration import Declaration, audit, declared, is_audit
 from rmaudit.verdicts.estimates_and_bounds import Severity, above
 
 Function = Callable[[], object]
@@ -77,9 +77,8 @@ def test_a_slip_is_refused_where_it_is_made(change: dict[str, Any], said: str) -
 
 def test_what_people_read_travels_in_the_claim() -> None:
     """Without a title it is the function's name; without a question or a harm there is none."""
-    flaw = Flaw("identity", 1.2, "identity terms low")
 
-    @declare(title="Skew", question="Is it?", harm="It may hurt.", flaws=[flaw], brief="So.")
+    @declare(title="Skew", question="Is it?", harm="It may hurt.", brief="So.")
     def test_named() -> None: ...
 
     @declare()
@@ -92,7 +91,6 @@ def test_what_people_read_travels_in_the_claim() -> None:
 
     assert claimed(test_named) == ("It is so.", "Skew", "Is it?", "It may hurt.")
     assert claimed(test_value_tilt) == ("It is so.", "Value tilt", "", "")
-    assert getattr(declared(test_named), "flaws", ()) == (flaw,)
 
 
 def test_a_joint_audit_runs_once_over_its_prompts() -> None:
