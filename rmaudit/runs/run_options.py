@@ -123,9 +123,8 @@ class RunOptions:
             f"a positive whole number of token ids up to {LARGEST}",
             whole_number_from(1),
             unset="the whole vocabulary",
-            more="Every finding that was computed from it says so, and the run never PASSES: it "
-            "FAILS where a gate fails on the sample, else it is INCOMPLETE. "
-            "[Large models](how-to/large-model.md).",
+            more="The run never PASSES: [what a sample can say]"
+            "(how-to/large-model.md#what-a-sample-can-say).",
         ),
     ] = None
     device: Annotated[
