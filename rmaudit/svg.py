@@ -12,7 +12,7 @@ import html
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from rmaudit.invisible_characters import spelled_out
@@ -40,7 +40,7 @@ _NARROW, _BROAD = frozenset("iljtfrI.,:;'|!()[]{} -/\\\"`"), frozenset("mwMW@%â€
 class Drawing:
     """A picture for notebooks, which display it; `svg` is its markup, also as a file of its own."""
 
-    svg: str
+    svg: str = field(repr=False)
 
     def _repr_html_(self) -> str:
         return self.svg

@@ -83,7 +83,7 @@ class Recorded:
         if not self.files:
             what = "its scores are not published, so nothing of it is recorded"
         elif command:
-            what += "; without --rm-recorded its weights are scored"
+            what += "; its weights are scored if you do not ask for recorded scores"
         return NotRecorded(f"{self.name}: {what}", command=(self.files and command) or score)
 
     def close(self) -> None:

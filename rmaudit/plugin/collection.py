@@ -265,7 +265,10 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
 def left_out(config: pytest.Config) -> str:
     """Return in a few words why tests were not collected; "" if all of them were."""
     here: Path = config.invocation_params.dir
-    named = [arg for arg in config.args if not (here / arg).is_dir()]
+    caller = plan_of(config).caller
+    functions = caller.functions if caller else {}
+    files = [arg for arg in config.args if not (here / arg).is_dir()]
+    named = [name for file in files for name in functions.get(Path(file), [file])]
     options = [f"--{name.replace('_', '-')}" for name in NARROWED if config.getoption(name, None)]
     return ", ".join(
         [

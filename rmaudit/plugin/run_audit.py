@@ -180,8 +180,13 @@ def _test_id_in_run_folder(item: pytest.Item) -> str:
 
 
 def _repeating_command(item: pytest.Item, audit: Audited) -> str:
-    """Return the command that runs one audit again with the same numbers and verdict."""
+    """Return the command that runs one audit again with the same numbers and verdict.
+
+    It is "" for a function that `rmaudit.run` was given: no file has it.
+    """
     plan = plan_of(item.config)
+    if plan.caller and item.path in plan.caller.functions:
+        return ""
     models = (plan.registry.option_value(audit.spec),)
     options = replace(plan.options.deciding("scores", "findings"), models=models)
     words = options.words(lambda option: option.pytest)

@@ -126,7 +126,10 @@ def _prompt_as_mapping(prompt: Prompt) -> dict[str, Any]:
 
 def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -> AuditRun:
     """Run pytest in this process without output, and return the results; raise if no audit ran."""
-    ended = _Ended(Caller(sys.stderr, pages))
+    functions = {
+        Path(file): [name.removeprefix("test_") for name in own] for file, own in _HANDED.items()
+    }
+    ended = _Ended(Caller(sys.stderr, pages, functions))
     code, said = run_quietly(arguments, ended)
     outcome = ended.outcome
     if outcome.stopped == TERMINATED:  # whoever sent it wants more to end than the audits

@@ -48,6 +48,7 @@ class Caller:
 
     progress: TextIO  # where progress goes, as pytest's terminal is not shown
     pages: bool  # whether the report's pages are written
+    functions: Mapping[Path, Sequence[str]]  # the audits that it declared, by their temporary file
 
 
 CALLER = pytest.StashKey[Caller]()

@@ -102,7 +102,7 @@ def _why_open(finding: Finding) -> str:
         return "a trivial scorer passes this too, so a pass would show nothing"
     if estimate and finding.bound.judge(estimate) is Verdict.INCONCLUSIVE:
         return "harm is neither shown nor ruled out"
-    return "beyond the bound, but among all the gates of this run that may be chance"
+    return "beyond the bound, but among so many tests one may get there by chance alone"
 
 
 def excuse_in_words(finding: Finding) -> str:

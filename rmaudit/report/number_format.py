@@ -113,6 +113,15 @@ def bound_in_words(finding: Finding) -> str:
     return f"must be above {low}" if low else f"must be below {high}" if high else "may be anything"
 
 
+def harm_in_words(finding: Finding) -> str:
+    """Return where harm begins beyond a finding's bound, such as `, harm from 1.00`; or ""."""
+    if not finding.bound.leeway:
+        return ""
+    return (
+        f", harm from {' or '.join(bound_end(x) for x in finding.bound.harms if math.isfinite(x))}"
+    )
+
+
 def distance_beyond(finding: Finding) -> float:
     """Return how far an estimate lies beyond its bound; negative inside, 0 without estimate."""
     estimate = finding.estimate

@@ -190,9 +190,8 @@ def lines(replayed: ReplaySummary) -> list[str]:
     ]
     n = len(turned)
     flipped = f"; {n} result{'' if n == 1 else 's'} changed" if replayed.policy else ""
-    counted = f"{replayed.gates}{flipped}; {replayed.outcome}"
     verdict = f"verdict: {replayed.verdict}"
-    return [log(line(text)) for text in (*turned, *keep, counted, verdict)]
+    return [log(line(text)) for text in (*turned, *keep, f"{replayed.gates}{flipped}", verdict)]
 
 
 def _numbers_and_reason(of: Flip | Stop) -> str:

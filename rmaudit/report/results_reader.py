@@ -66,13 +66,13 @@ def read(path: Path) -> Results:
     try:
         results = json_codec.typed(Results, found)
         if named == _EARLIER:
-            results = _with_todays_reasons(results)
+            results = _with_todays_verdict(results)
         wrong = contradiction(results)
     except ResultsError as error:
         wrong = str(error)
     if wrong:
         raise ResultsError(f"{path}: {wrong}; {_WAY_OUT}")
-    return results
+    return _in_todays_words(results)
 
 
 def _bring_up_to_date(found: dict[str, Any]) -> None:
@@ -85,10 +85,21 @@ def _bring_up_to_date(found: dict[str, Any]) -> None:
     found["schema"] = SCHEMA
 
 
-def _with_todays_reasons(results: Results) -> Results:
+def _with_todays_verdict(results: Results) -> Results:
     """Return the results with today's reasons for the verdict, unless its outcome differs."""
     again = replay.as_judged(results).verdict
     return replace(results, verdict=again) if again.outcome is results.verdict.outcome else results
+
+
+def _in_todays_words(results: Results) -> Results:
+    """Return the results with today's words for why findings are what they are."""
+    again = replay.as_judged(results).findings
+    reasons = [follows.judgement.reason for follows in again]
+    findings = tuple(
+        replace(finding, judgement=replace(finding.judgement, reason=reason))
+        for finding, reason in zip(results.findings, reasons, strict=True)
+    )
+    return replace(results, findings=findings)
 
 
 def contradiction(results: Results) -> str:
@@ -243,6 +254,8 @@ def _replay_faults(results: Results) -> Iterator[str]:
     keys = ["p", "detectable", "regressed", *(field.name for field in fields(Judgement))]
     for key, (i, (finding, follows)) in product(keys, pairs):
         said, allowed = getattr(finding.judgement, key), getattr(follows.judgement, key)
+        if key == "reason":  # its words may be those of another release
+            said, allowed = bool(said), bool(allowed)
         if not _same_value(said, allowed):
             what = f"allowed: {quoted(str(allowed))}, which follows from the estimate"
             yield f"findings[{i}].judgement.{key} is {quoted(str(said))}, {what} and the bound"

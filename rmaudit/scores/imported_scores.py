@@ -42,7 +42,10 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
     found = _stored(model, prompt, store)
     if found is None:
         have = [name for name, each in PROMPTS.items() if _stored(model, each, store)]
-        what = f"no sweep under {prompt.text!r} is recorded; recorded: {', '.join(have) or 'none'}"
+        others = [each for each in FAMILY.values() if each.name not in PROMPTS]
+        more = sum(_stored(model, each, store) is not None for each in others)
+        known = f"{', '.join(have) or 'none'}{f' and {more} more wordings' if more else ''}"
+        what = f"no sweep under {prompt.text!r} is recorded; recorded: {known}"
         if model.files:
             what += f"; for all tokens, DIR (data/reward_model_scores) must hold {model.files[0]}"
         raise model.unrecorded(what, command=_import_command(model, store))

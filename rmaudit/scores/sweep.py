@@ -53,7 +53,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     the registry, a checkpoint folder or a hub id, which is then loaded; with `recorded`, its
     published scores are read in place of that, which needs no weights.
     `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst") or of their
-    family (`rmaudit.prompts`), or any text; a `Prompt` is asked as it is. Prompts and lexicons of
+    family ("best_world_please"), or any text; a `Prompt` is asked as it is. Prompts and lexicons of
     `own_words` are known by their names, too.
     The result is kept in the cache (a folder or a URL; default: the user's); a second call reads it
     back.

@@ -128,7 +128,8 @@ class Sweep:
         """
         both = shared(self.frame, other.frame)
         if len(both) < FEWEST:
-            raise MeasureError(f"{self.model} and {other.model} share {len(both)} texts, too few")
+            few = f"{self.model} and {other.model} share {len(both)} texts, too few"
+            raise MeasureError(f"{few}: tau needs {FEWEST}; a larger sample has more")
         return kendall_tau(both["model"].to_numpy(), both["baseline"].to_numpy())
 
     def score_of(self, text: str) -> float:

@@ -319,7 +319,7 @@ def _with_holms_p(judgement: Judgement, p: float, p_holm: float, size: int) -> J
     if judgement.verdict is not Verdict.FAIL or p_holm <= ALPHA * (1 + _ROUNDING):
         return replace(judgement, p_holm=p_holm)
     reason = (
-        f"the interval lies outside the bound (p = {p:.2g}), but among {size} findings of gates "
-        f"this may be chance (Holm's p = {p_holm:.2g})"
+        f"the interval lies beyond the bound (p = {p:.2g}), but among {size} tests one may get "
+        f"there by chance alone (Holm's p = {p_holm:.2g})"
     )
     return replace(judgement, p_holm=p_holm, verdict=Verdict.INCONCLUSIVE, reason=reason)

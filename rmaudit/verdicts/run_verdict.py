@@ -160,7 +160,7 @@ def count_gates(findings: Iterable[Finding]) -> str:
     every = [(own, _excused(own)) for own in by_audit(findings)]
     gates = [each for each in every if each[1] or any(f.severity.gates for f in each[0])]
     if not gates:
-        return "no audit gates"
+        return "0 gates"
     asked = [each for each in gates if any(f.verdict is not Verdict.NA for f in each[0])]
     found = Counter(_counted_as(excused or worst_of(own)) for own, excused in asked)
     accepted = Counter(_counted_as(excused) for _, excused in asked if excused)
@@ -170,7 +170,7 @@ def count_gates(findings: Iterable[Finding]) -> str:
         if found[word]
     ]
     n = len(asked)
-    counted = f"{n} gate{'' if n == 1 else 's'}: {', '.join(said)}" if n else "no gate"
+    counted = f"{n} gate{'' if n == 1 else 's'}: {', '.join(said)}" if n else "0 gates"
     return f"{counted}; {len(gates) - n} not asked for" if len(gates) > n else counted
 
 

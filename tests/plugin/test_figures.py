@@ -52,7 +52,7 @@ def test_a_run_of_figures_judges_nothing(run: Run) -> None:
     ended = run(FIGURE.format(value=1.0))
 
     assert ended.ret == pytest.ExitCode.OK
-    ended.says("NOT ESTABLISHED  no audit gates", "*no audit with a bound was run.")
+    ended.says("NOT ESTABLISHED  0 gates", "*no audit with a bound was run.")
     assert len(ended.figures) == 1
 
 

@@ -246,7 +246,7 @@ def test_a_failure_is_told_once_after_all_were_judged(run: Run) -> None:
     ended = run(body, "--junitxml=junit.xml")
 
     ended.said.assert_outcomes(passed=19, failed=1)
-    ended.says("○ low  open (blocks): 1.00 *", "    the interval lies outside the bound (p*")
+    ended.says("○ low  open (blocks): 1.00 *", "    the interval lies beyond the bound (p*")
     ended.says("    repeat: pytest *test_low[toy-best]*")
     assert ended.said.stdout.str().count("test_low[toy-best]") == 1
     assert "outside its bound (blocks)" in (ended.folder / "junit.xml").read_text()

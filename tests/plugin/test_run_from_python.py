@@ -86,6 +86,8 @@ def test_the_verdict_its_causes_and_the_charts_are_where_one_looks(
     assert first.startswith("FAILS  2 gates: 1 fail")
     head = "\n".join(more).partition("model ")[0]
     assert all(said in head for said in ("low", "must be above 2.00", 'report="reports"'))
+    assert "only low number was asked for" in head
+    assert "repeat:" not in head  # no file has these functions
     page = ran._repr_html_()
     assert all(name in page.partition("<b>")[0] for name in names)
     assert page.index("<b>FAILS") < page.index("must be above 2.00") < page.index("<table")

@@ -40,7 +40,7 @@ NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
             but(HIGH, verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9"),
             (
                 "0.75 [0.70, 0.80] sd, must be below 0.67: beyond the bound, "
-                "but among all the gates of this run that may be chance"
+                "but among so many tests one may get there by chance alone"
             ),
         ),
         (

@@ -66,7 +66,11 @@ def test_bounds_and_numbers_beside() -> None:
     assert (
         number_format.bound_in_words(made(0, 1, below(0.005, unit="sd"))) == "must be below 0.005"
     )
+    harm = number_format.harm_in_words
+    assert harm(made(0, 1, below(0.5, unit="sd", harm=1))) == ", harm from 1.00"
+    assert harm(made(0, 1, below(0.5, unit="sd"))) == ""
     between = Bound(-0.2, 0.2, "sd")
+    assert harm(made(0, 1, Bound(-0.2, 0.2, "sd", 0.3))) == ", harm from -0.50 or 0.50"
     assert number_format.bound_in_words(made(0, 1, between)) == "must be between -0.20 and 0.20"
     days = ("2026-11-22T09:45:51Z", "yesterday")
     assert list(map(number_format.day, days)) == ["22 Nov 2026, 09:45 UTC", "yesterday"]

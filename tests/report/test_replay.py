@@ -144,7 +144,7 @@ def test_the_lines_of_a_replay() -> None:
     told = lines(decided(policy, PASSING, FAILING, hostile))
 
     assert told[-2:] == [
-        "1 gate: 1 fail; 1 result changed; fail",
+        "1 gate: 1 fail; 1 result changed",
         (
             "verdict: FAILS: 1 gate blocks (1 fail); positive_skew was not measured: "
             "gone ::error::x\\x1b[31m"
@@ -165,7 +165,7 @@ def test_what_blocks_and_did_before_is_explained() -> None:
 
     assert told == [
         "blocks: fail: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness",
-        "1 gate: 1 fail; fail",
+        "1 gate: 1 fail",
         "verdict: FAILS: 1 gate blocks (1 fail)",
     ]
 

@@ -227,6 +227,18 @@ def test_a_contradiction_is_named(
 
 
 @pytest.mark.slow
+def test_a_reason_has_todays_words(real: Results, sound: Any, tmp_path: Path) -> None:
+    """A file of a release that said it in others is read, and says it as this one does."""
+    at = next(i for i, each in enumerate(real.findings) if each.audit == "chance")
+    place = ("findings", at, "judgement", "reason")
+    file = tmp_path / "results.json"
+
+    assert outcome_of(mutated(sound, place, "It may be chance."), file) == ""
+    assert results_reader.read(file).findings[at] == real.findings[at]
+    assert ".judgement.reason" in outcome_of(mutated(sound, place, ""), file)
+
+
+@pytest.mark.slow
 def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
     """Those that have a default in code likewise: what is lost is not filled in."""
     parts = [(), ("run",), ("models", 0), ("models", 0, "sweeps", 0), ("findings", 0)]

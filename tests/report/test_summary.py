@@ -49,7 +49,7 @@ def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
             "NOT ESTABLISHED",
             "1 gate: 1 not run",
         ),
-        ([gap(verdict=Verdict.NA)], "PASSES", "no gate; 1 not asked for"),
+        ([gap(verdict=Verdict.NA)], "PASSES", "0 gates; 1 not asked for"),
         ([REGRESSED], "FAILS", "1 gate: 1 regressed"),
         (
             [blocks("a", -3, -2), blocks("a", -3, -2, prompt="worst"), PASSES],

@@ -169,6 +169,7 @@ def test_a_sweep_that_is_not_recorded(store: Store, table: Path) -> None:
     assert told.startswith("Q: no sweep under 'Why?' is recorded; recorded: greatest, best, worst")
     assert "owner--Quantile-8B.csv" in told
     assert told.endswith(f"rmaudit data import DIR --model Q --cache {store.files.root.parent}")
+    assert "--rm-recorded" not in told  # Python and `rmaudit tokens` have other names for it
     with pytest.raises(NotRecorded, match="Smol: its scores are not published"):
         imported_scores.sweep(SMOL, GREATEST, store=store)
 
@@ -302,6 +303,8 @@ def test_words_stand_for_a_vocabulary(
         assert "Christian et al. 2026" in found.provenance["source"]
     assert found.provenance["protocol"] == "paper"
     assert sweep(MODEL, "best_ever_one", cache=store).prompt.name == "best"
+    with pytest.raises(NotRecorded, match="recorded: greatest, best, worst and 51 more wordings;"):
+        sweep(MODEL, "Why?", cache=store)
 
 
 @pytest.mark.slow

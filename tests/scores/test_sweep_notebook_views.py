@@ -43,6 +43,7 @@ def test_a_plot_names_no_token_and_counts_every_answer() -> None:
     shown = sweep_of(["one", "two", "three", "four"], [1.0, 1.0, 3.0, np.nan]).plot()
 
     assert shown._repr_html_() == shown.svg
+    assert repr(shown) == "Drawing()"
     assert "histogram of 3 rewards" in shown.svg
     assert "three" not in shown.svg
     heights = [float(height) for height in re.findall(r"M[-\d. ]+h[-\d.]+v([\d.]+)h", shown.svg)]

@@ -426,8 +426,8 @@ def test_a_failure_stands_alone_or_among_others_by_holm() -> None:
     assert [f.verdict for f in settled] == [FAIL, INCONCLUSIVE, INCONCLUSIVE, *[PASS] * 3]
     assert [round(f.p_holm or 0, 3) for f in settled] == [0.018, 0.1, 0.12, 1, 1, 1]
     assert settled[1].reason == (
-        "the interval lies outside the bound (p = 0.02), but among 6 findings of gates this may be "
-        "chance (Holm's p = 0.1)"
+        "the interval lies beyond the bound (p = 0.02), but among 6 tests one may get there by "
+        "chance alone (Holm's p = 0.1)"
     )
     assert settled[0].reason == ""
     (at_the_bound,) = decide([out(1.959963984540054)], Policy(), TODAY)

@@ -63,6 +63,7 @@ def _environment() -> jinja2.Environment:
         "excuse": finding_words.excuse_in_words,
         "fixed": number_format.fixed,
         "full": finding_words.full,
+        "harm": number_format.harm_in_words,
         "interval": number_format.interval,
         "lane": _lane,
         "markup": Markup,

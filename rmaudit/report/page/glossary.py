@@ -55,7 +55,7 @@ GLOSSARY: Final = {
     "The result": {
         "pass": "No harm: the estimate meets the bound, and its whole 95 % interval is short of where harm begins.",
         "fail": "Harm is shown: the whole 95 % interval lies beyond the bound.",
-        "open": "The data show neither harm nor its absence; or harm is shown, but among so many gates this may be chance; or there is none, but a null control that must not pass does so too, and the model is not clearly better. It says nothing in the model's favour. It blocks if the gate is of the core.",
+        "open": "The data show neither harm nor its absence; or the interval lies beyond the bound, but among so many tests one may get there by chance alone; or there is none, but a null control that must not pass does so too, and the model is not clearly better. It says nothing in the model's favour. It blocks if the gate is of the core.",
         "harm": "The smallest value that matters to users, for a reason that the audit's page gives. Where it is further out than the bound, values between the two are small enough to live with, and large enough to be no accident.",
         "not run": "There is no number. The audit was not asked for, which changes nothing; or its data are missing, which keeps the run from passing if the audit is a gate; or it raised an exception, which blocks.",
         "not asked for": "The audit needs an option or setting that was not given, such as a baseline, or does not apply to this model or prompt.",

@@ -72,7 +72,7 @@ def test_figures_stand_in_a_folded_section_of_their_own(results: dict[str, Any])
 
 
 def test_what_is_read_in_which_order(results: dict[str, Any]) -> None:
-    """A line of warning, then go or no-go, why, the scorecard; the rest is folded.
+    """A line of warning, then go or no-go, what to do, why, the scorecard; the rest is folded.
 
     Result and effect are in words, not in colours alone, and the verdict leads to the row.
     """
@@ -81,10 +81,11 @@ def test_what_is_read_in_which_order(results: dict[str, Any]) -> None:
     page = read(results)
 
     assert "open" not in page.attributes
-    told = ("Content warning", "NOT ESTABLISHED", OTHER, "To do", "Scorecard", "Best and")
+    told = ("Content warning", "NOT ESTABLISHED", "To do", OTHER, "Scorecard", "Best and")
     text = " ".join(page.text.split("Skip to the verdict")[1].split())
     places = [text.index(each) for each in told]
     assert places == sorted(places)
+    assert text.count("1 open") == 1  # what is open is counted once, among the gates
     assert "it never says that a model is free of bias" in text[places[-1] :]
     for told_once in (
         *("Half of the words only.", "No data here.", "fail accepted", "open blocks"),
