@@ -232,14 +232,20 @@ def _pairs_of_style() -> Iterator[_Pair]:
     talks = [(name, asked, paragraphs(said)) for name, asked, said in talk()]
     half = INFORMING // 2
     for name, asked, answer in (*_shortest(talks)[:half], *_shortest(questions)[:half]):
-        for kind, change in CHANGES.items():
-            yield _Pair(kind, name, asked, answer, change.format(answer))
+        for kind in CHANGES:
+            yield _Pair(kind, name, asked, answer, changed(answer, kind))
         for kind, (before, other) in ASKERS.items():
             one, two = (beginning(asked, each) for each in (before, other))
             yield _Pair(kind, name, one, answer, answer, two)
     for each in [own for own in claims() if len(own.sections) > 1][:INFORMING]:
         forms = (each.answer(each.right, headings=headings) for headings in (False, True))
         yield _Pair(LISTED, each.name, each.asked, *forms)
+
+
+def changed(answer: str, kind: str) -> str:
+    """Return an answer in the style of this kind; in Markdown, bold ends with its paragraph."""
+    parts = answer.split("\n\n") if kind == "bold" else [answer]
+    return "\n\n".join(CHANGES[kind].format(part) for part in parts)
 
 
 def _shortest(answered: Sequence[tuple[str, Asked, str]]) -> list[tuple[str, Asked, str]]:
