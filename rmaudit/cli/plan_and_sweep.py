@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rmaudit.cli.printing import ERROR, UNDECIDED, echo_json, fail, say, show
-from rmaudit.cli.shared_options import AsJson, grouped, models_meant, path_or_url
+from rmaudit.cli.shared_options import AsJson, grouped
 from rmaudit.config.model_lookup import resolve
-from rmaudit.config.model_registry import ModelSpec, known_models
+from rmaudit.config.model_registry import known_models
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.servers import BARE_URL, secret_in
 from rmaudit.errors import RmauditError, SpecError
@@ -27,12 +27,10 @@ from rmaudit.runs.option_parsing import (
 from rmaudit.runs.run_options import RunOptions
 
 if TYPE_CHECKING:
-    from rmaudit.config.user_prompts_and_lists import OwnWords
     from rmaudit.distributed import scoring_rounds
     from rmaudit.distributed.missing_scores import Plan
     from rmaudit.distributed.scoring_rounds import Planned
     from rmaudit.plugin.score_planning import PlanningCache
-    from rmaudit.prompts import Prompt
 
 _AUDITS = "audits"  # the folder that is asked where none is named
 
@@ -71,7 +69,7 @@ def plan(
     from rmaudit.distributed import cost
     from rmaudit.plugin.score_planning import PlanningCache
 
-    found = planned([str(path) for path in audits or ()], run, PlanningCache())
+    found = planned(_words(audits), run, PlanningCache())
     if as_json:
         echo_json(cost.as_json(found, missing=missing))
         return
@@ -81,17 +79,11 @@ def plan(
 
 @grouped
 def sweep(  # noqa: PLR0913  (groups of options)
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="files and folders of audits (default: audits); with --prompt, a model"
-        ),
+    audits: Annotated[
+        list[Path] | None, typer.Argument(help="files and folders (default: audits)")
     ] = None,
     *,
     run: RunOptions,
-    prompt: Annotated[
-        list[str] | None, typer.Option(help="score the vocabulary under this prompt, no audits")
-    ] = None,
     part: Annotated[
         str | None, typer.Option(metavar="K/N", help="only the K-th of N parts, for job arrays")
     ] = None,
@@ -131,7 +123,7 @@ def sweep(  # noqa: PLR0913  (groups of options)
 ) -> None:
     """Make the scores that a run of audits still needs; `pytest audits` then finds them.
 
-    With --prompt, only the sweep of one model. What is there is not made again.
+    What is there is not made again.
 
     Exit code 0 if nothing is missing, 2 if other parts are to make the rest, 3 if some cannot be
     made.
@@ -150,11 +142,11 @@ def sweep(  # noqa: PLR0913  (groups of options)
     if array.show:
         if as_json:
             fail("--json is not for scripts; leave it out with --print")
-        _print_script(what or [], run, prompt or [], array)
+        _print_script(_words(audits), run, array)
         return
     progress = (lambda _: None) if as_json else say
     mine = None if part is None else parsed(part)
-    plans = list(jobs(what or [], run, prompt or []))
+    plans = list(jobs(_words(audits), run))
     cluster = ray_scoring.Cluster(on, workers, gpus, cpus)
     _exit_with_counts(
         ray_scoring.make(plans, cluster, progress)
@@ -164,9 +156,11 @@ def sweep(  # noqa: PLR0913  (groups of options)
     )
 
 
-def _print_script(
-    what: Sequence[str], run: RunOptions, prompts: Sequence[str], array: ArrayOptions
-) -> None:
+def _words(audits: Sequence[Path] | None) -> list[str]:
+    return [str(path) for path in audits or ()]
+
+
+def _print_script(audits: Sequence[str], run: RunOptions, array: ArrayOptions) -> None:
     """Print a script for sbatch whose jobs are the parts of this sweep."""
     from rmaudit.distributed.scoring_rounds import array_script
 
@@ -175,7 +169,7 @@ def _print_script(
         fail(f"--sbatch {wrong[0]!r}: write NAME=VALUE, such as partition=gpu")
     settings = {name: value for name, _, value in more}
     settings |= {"gres": array.gres} if array.gres else {}
-    own = command(what, run, prompts)
+    own = ("rmaudit", "sweep", *audits, *run.words(lambda option: option.command))
     for line in array_script(own, array.parts, settings).splitlines():
         say(line)
 
@@ -196,41 +190,19 @@ def _exit_with_counts(made: scoring_rounds.Made, *, as_json: bool) -> None:
         raise typer.Exit(UNDECIDED)
 
 
-def command(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> tuple[str, ...]:
-    """Return the `rmaudit sweep` command with these arguments and options, as a tuple of words."""
-    options = run.words(lambda option: option.command)
-    return ("rmaudit", "sweep", *what, *options, *(f"--prompt={prompt}" for prompt in prompts))
-
-
-def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
-    """Yield a planning function for each model: of the run's scores, or of sweeps under `prompts`.
-
-    `what` are audits; where prompts are given, it is one model.
-    """
+def jobs(audits: Sequence[str], run: RunOptions) -> Iterator[Planned]:
+    """Yield, for each model, a function that plans the scores which the run's audits need."""
     from rmaudit.plugin.score_planning import PlanningCache
-    from rmaudit.prompts import prompt_meant
 
     registry = known_models(run.registry)
-    if prompts:
-        if any((run.prompts, run.pairs, run.samples)):
-            fail("--prompts, --pairs and --samples are for audits; leave them out with --prompt")
-        names = [*what, *run.models]
-        if len(names) != 1:
-            fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")
-        asked = [prompt_meant(prompt, registry.words.prompts) for prompt in prompts]
-        yield from (
-            _planner_of_model(spec, run, asked, registry.words)
-            for spec in models_meant(registry, names[0])
-        )
-        return
     for name in run.models or [registry.default.name]:
         try:
             specs = resolve(registry, name)
         except SpecError as unknown:  # to whoever reads no conftest.py
-            yield partial(_planned_by_pytest, what, replace(run, models=(name,)), unknown)
+            yield partial(_planned_by_pytest, audits, replace(run, models=(name,)), unknown)
             continue
         for own in [name] if len(specs) == 1 else [spec.name for spec in specs]:
-            yield partial(planned, what, replace(run, models=(own,)), PlanningCache())
+            yield partial(planned, audits, replace(run, models=(own,)), PlanningCache())
 
 
 def _planned_by_pytest(audits: Sequence[str], run: RunOptions, unknown: SpecError) -> Plan:
@@ -242,28 +214,6 @@ def _planned_by_pytest(audits: Sequence[str], run: RunOptions, unknown: SpecErro
     except RmauditError as error:
         same = str(error).partition(";")[0] == str(unknown).partition(";")[0]
         raise unknown if same else error from None
-
-
-def _planner_of_model(
-    spec: ModelSpec, run: RunOptions, prompts: Sequence[Prompt], own_words: OwnWords
-) -> Planned:
-    """Return a function that plans one model's sweeps under `prompts`: which scores are missing."""
-    from rmaudit.distributed.missing_scores import Needs, Plan
-    from rmaudit.runs.audit_case import RunSettings, opened
-    from rmaudit.scores.score_store import store_at
-
-    store = store_at(path_or_url(run.cache))
-    how = RunOptions(device=run.device, dtype=run.dtype)
-    options = RunSettings(store.local, how, own_words=own_words)
-    model = opened(spec, options)
-
-    def made() -> Plan:
-        needs = Needs(store, run.device)
-        for prompt in prompts:
-            needs.scores.sweep(model, prompt, sample=run.sample, seed=run.seed)
-        return Plan(store, tuple(needs.found.values()), device=run.device)
-
-    return made
 
 
 def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:

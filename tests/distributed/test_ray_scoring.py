@@ -145,6 +145,13 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
         assert words in ran.output
 
 
+SWEPT = """
+import rmaudit
+@rmaudit.audit(question="q", source="s", prompts={prompts})
+def test_swept(sweep): ...
+"""
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_what_was_made_and_no_process(
@@ -152,10 +159,14 @@ def test_a_signal_leaves_what_was_made_and_no_process(
 ) -> None:
     """The same command goes on from there. Ray would join the cluster of `cluster`, if it ran."""
     pytest.importorskip("ray")
-    cache, prompts = tmp_path / "cache", [f"--prompt={name}" for name in [*FAMILY][:6]]
-    command = [sys.executable, "-m", "rmaudit.cli", "sweep", str(toy), *prompts]
+    cache, audits = tmp_path / "cache", tmp_path / "test_swept.py"
+    audits.write_text(SWEPT.format(prompts=[*FAMILY][:6]), encoding="utf-8")
+    command = ["sweep", str(audits), "--model", str(toy)]
     running = subprocess.Popen(
-        [*command, f"--cache={cache}", "--on=ray", "--workers=1", "--gpus=0"],
+        [
+            *(sys.executable, "-m", "rmaudit.cli", *command),
+            *(f"--cache={cache}", "--on=ray", "--workers=1", "--gpus=0"),
+        ],
         start_new_session=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -176,7 +187,7 @@ def test_a_signal_leaves_what_was_made_and_no_process(
     before = contents(cache)
     assert 0 < len(before) < 6
     for name in ("cache", "alone"):
-        CliRunner().invoke(app, ["sweep", str(toy), *prompts, "--cache", str(tmp_path / name)])
+        CliRunner().invoke(app, [*command, "--cache", str(tmp_path / name)])
     assert contents(cache) == contents(tmp_path / "alone")
     assert all(
         contents(cache)[name] == content for name, content in before.items() if "/" not in name

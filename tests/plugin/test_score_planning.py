@@ -121,7 +121,7 @@ def test_a_run_after_its_sweep_finds_all_and_loads_no_weights(
         for k in (1, 2):
             CliRunner().invoke(app, ["sweep", *parted, "--part", f"{k}/2"])
     assert kept(tmp_path / "shared") == made
-    command("sweep", str(toy), "--prompt", "best", "--cache", "one")
+    command("tokens", str(toy), "--prompt", "best", "--cache", "one")
     ((name, scores),) = kept(tmp_path / "one").items()
     assert made[name] == scores
 
@@ -175,8 +175,6 @@ def test_what_is_wrong_is_one_line(suite: Suite) -> None:
     for arguments, words in {
         ("plan", audits, "--model", "nothing"): "nothing",
         ("sweep", audits, "--part", "5/4"): "write 3/16",
-        ("sweep", "a", "b", "--prompt", "best"): "rmaudit sweep NAME --prompt best",
-        ("sweep", "a", "--prompt", "best", "--pairs", "p"): "leave them out with --prompt",
         ("plan", "test_none.py"): "test_none.py",
     }.items():
         ran = CliRunner().invoke(app, [*arguments])
@@ -220,7 +218,7 @@ def test_a_scorer_of_a_conftest_is_swept(suite: Suite) -> None:
     assert "nothing is missing" in command("plan", *house, "--missing")
     unknown = command("sweep", *house[:-1], "--model=house", code=4)
     assert "unknown model 'house'" in unknown
-    for words in (["sweep", "--prompt=best"], ["doctor"], ["models", "check"], ["tokens"]):
+    for words in (["doctor"], ["models", "check"], ["tokens"]):
         said = command(*words, "house", code=4)
         assert "unknown model 'house'" in said
         assert "this command reads no conftest.py: pytest, and `rmaudit plan`" in said
