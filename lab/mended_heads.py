@@ -32,17 +32,19 @@ from lab.training.gates_on_states import FromStates, prompt_of
 from lab.training.states import States
 from rmaudit.checkpoints.bundled_model import NAME
 from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.conversation import Asked
 from rmaudit.errors import MeasureError
 from rmaudit.layout.answer_slot import Response
+from rmaudit.measures.contrasts import GATES
 from rmaudit.models.checkpoint_model import with_head
 from rmaudit.models.head_states import states_of_each
 from rmaudit.models.model_factory import load
 from rmaudit.references import References
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT
-from rmaudit.runs.gate_contrasts import GATES
 from rmaudit.runs.head_mending import HalfAsked, mended, salt_of
 from rmaudit.runs.mended_checkpoint import as_json
+from rmaudit.runs.states_of_pairs import HeadAndPairs
 from rmaudit.scores.pair_files import Pairs, conduct_pairs, read
 from scripts import audit_pages
 
@@ -153,7 +155,8 @@ def _tried(bench: Bench, name: str, pairs: Pairs) -> dict[str, Any]:
     old, sound = bench.heads[name], bench.heads[case.sound]
     about: dict[str, Any] = {"by": [*case.gates], "sound": case.sound}
     try:
-        made = mended(bench.model, old, case.gates, pairs, states=bench.ask, most_lost=0.02)
+        given = HeadAndPairs(bench.model, bench.model.rows.checked, old, pairs, bench.ask)
+        made = mended(given, case.gates, own_words=OwnWords(), most_lost=0.02)
     except MeasureError as error:
         return {**about, "refused": str(error)}
     changes = [bench.held_out.change(gate, old, made.head) for gate in bench.gates]

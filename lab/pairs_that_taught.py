@@ -43,6 +43,7 @@ from rmaudit.references import References
 from rmaudit.runs import pairs_that_taught
 from rmaudit.runs.gate_contrasts import gate_on
 from rmaudit.runs.pairs_that_taught import Taught
+from rmaudit.runs.states_of_pairs import HeadAndPairs, of_lines
 from rmaudit.scores import pair_files
 from scripts import audit_pages
 
@@ -189,14 +190,10 @@ class Bench:
             path = Path(folder) / "pairs.jsonl"
             path.write_text(text, encoding="utf-8")
             given = pair_files.read(path)
-        differences = pairs_that_taught.of_lines(given, self.states).to_numpy(np.float64)
+        differences = of_lines(given, self.states).to_numpy(np.float64)
         head, sound = (_fitted(of) for of in (differences, differences[~planted]))
-        found = pairs_that_taught.taught(
-            *(self.model, head, flaw.gate, given),
-            states=self.states,
-            own_words=OwnWords(),
-            rng=rng,
-        )
+        asked = HeadAndPairs(self.model, self.model.rows.checked, head, given, self.states)
+        found = pairs_that_taught.taught(asked, flaw.gate, own_words=OwnWords(), rng=rng)
         contrasts, judged = self.judging[flaw.gate]
         without = contrasts.excess(judged @ sound)[found.contrast] + contrasts.tolerated
         return {

@@ -12,8 +12,7 @@ import typer
 
 from rmaudit.cli.printing import ending_if_unwritable, say, show
 from rmaudit.cli.shared_options import AsJson, Loading, Named, grouped
-from rmaudit.config.model_registry import FILE
-from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.config.model_registry import FILE, known_models
 
 if TYPE_CHECKING:
     from rmaudit.runs.head_mending import GateChange, Mended
@@ -49,58 +48,36 @@ def mend(  # noqa: PLR0913  (keyword-only after the model)
     exists, or it costs too many pairs, nothing is written.
     """
     written = to.expanduser().absolute()
-    found, names = _mended(model, pairs, gate, to=written, most_lost=most_lost, loading=loading)
+    found, note, names = _mended(
+        model, pairs, gate, to=written, most_lost=most_lost, loading=loading
+    )
     for line in () if as_json else _lines(found):
         say(line)
     rows = _audited(written, names, loading, gate) if run else []
     last = f"written: {written}; audit it by: pytest audits --model {written}"
-    said = {"written": str(written), **_said(found), "audits": rows}
+    said = {"written": str(written), **note, "audits": rows}
     show(said, (*_lines_of_audits(rows), last), as_json=as_json)
 
 
 def _mended(  # noqa: PLR0913  (the command's options)
     name: str, file: Path, gates: list[str], *, to: Path, most_lost: float, loading: Loading
-) -> tuple[Mended, tuple[str, str]]:
-    """Mend the head and write the checkpoint; return what was found, and the models' names."""
+) -> tuple[Mended, dict[str, Any], tuple[str, str]]:
+    """Mend the head and write the checkpoint; return what was found, the note, both names."""
     from rmaudit.checkpoints import head_writing
-    from rmaudit.models.head_states import states_of_each, with_linear_head
     from rmaudit.runs import head_mending, mended_checkpoint
-    from rmaudit.runs.gate_contrasts import checked_gate
-    from rmaudit.runs.pairs_that_taught import under_a_bar
-    from rmaudit.scores import pair_files
+    from rmaudit.runs.states_of_pairs import opened
 
-    for each in gates:
-        checked_gate(each)
     head_writing.refuse_folder(to)
-    given = pair_files.read(file)
-    model, head = with_linear_head(loading.load(name))
-    checked = model.rows.checked
-    as_saved = partial(head_writing.rounded, checked, head)
-    as_saved(head)  # what cannot be written is refused before anything is computed
-    cached = partial(states_of_each, model, cache=loading.folder or default_cache())
+    load, refuse_few = partial(loading.load, name), head_mending.refuse_few
+    given = opened(load, file, gates, refuse_few=refuse_few, cache=loading.folder)
+    as_saved = partial(head_writing.rounded, given.checked, given.head)
+    as_saved(given.head)  # what cannot be written is refused before anything is computed
+    words = known_models(loading.file).words
     found = head_mending.mended(
-        model,
-        head,
-        gates,
-        given,
-        states=under_a_bar(model.name, cached),
-        most_lost=most_lost,
-        as_saved=as_saved,
+        given, gates, own_words=words, most_lost=most_lost, as_saved=as_saved
     )
     with ending_if_unwritable(to):
-        return found, mended_checkpoint.write(model, checked, found, given, to)
-
-
-def _said(found: Mended) -> dict[str, Any]:
-    from rmaudit.runs.mended_checkpoint import as_json
-
-    return {
-        "gates": [as_json(each) for each in found.gates],
-        "accuracy": found.accuracy,
-        "held_out_pairs": found.held_out,
-        "agreement": found.agreement,
-        "cosine": found.cosine,
-    }
+        return found, *mended_checkpoint.write(given, found, to)
 
 
 def _lines(found: Mended) -> Iterator[str]:
@@ -119,8 +96,15 @@ def _found(change: GateChange, which: int) -> str:
     found = change.found[which]
     if found is None:
         return "too few answers for the gate itself"
-    numbers = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-    return f"{numbers} {change.verdicts[which]}"
+    return _in_words([found.value, found.low, found.high], change.verdicts[which])
+
+
+def _in_words(numbers: list[float], verdict: str) -> str:
+    """Return a value, its interval and the result as reports print it; a figure has none."""
+    from rmaudit.verdicts.estimates_and_bounds import Verdict
+
+    result = Verdict(verdict).result if verdict else ""
+    return f"{{:.2f}} [{{:.2f}}, {{:.2f}}] {result}".format(*numbers).rstrip()
 
 
 def _audited(
@@ -181,9 +165,9 @@ def _lines_of_audits(rows: list[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         if row["before"] and row["after"]:
             sides = zip((row["before"], row["after"]), row["verdicts"], strict=True)
-            texts = ("{:.2f} [{:.2f}, {:.2f}] {}".format(*numbers, said) for numbers, said in sides)
+            texts = (_in_words(*side) for side in sides)
             both = " (both halves: go by the held-out one)" if row["fitted_too"] else ""
-            yield f"{row['audit']}[{row['prompt']}]: {' -> '.join(texts)}".rstrip() + both
+            yield f"{row['audit']}[{row['prompt']}]: {' -> '.join(texts)}{both}"
     if worse := [f"{row['audit']}[{row['prompt']}]" for row in rows if row["worse"]]:
         yield (
             f"warning: worse than before: {', '.join(worse)}. A bias that was removed by one "

@@ -12,7 +12,7 @@ import typer
 from rmaudit.cli.printing import ending_if_unwritable, fail, show
 from rmaudit.cli.shared_options import AsJson, Loading, Named, grouped
 from rmaudit.config.model_registry import known_models
-from rmaudit.config.paths_and_atomic_writes import default_cache, in_place_of
+from rmaudit.config.paths_and_atomic_writes import in_place_of
 
 if TYPE_CHECKING:
     from rmaudit.runs.pairs_that_taught import Taught
@@ -59,24 +59,13 @@ def _taught(name: str, file: Path, gate: str, loading: Loading) -> Taught:
     """Open the model, read the pairs, and rank them. Raises `RmauditError`."""
     import numpy as np
 
-    from rmaudit.models.head_states import states_of_each, with_linear_head
-    from rmaudit.runs.gate_contrasts import checked_gate
-    from rmaudit.runs.pairs_that_taught import taught, under_a_bar
-    from rmaudit.scores import pair_files
+    from rmaudit.runs.pairs_that_taught import refuse_few, taught
+    from rmaudit.runs.states_of_pairs import opened
 
-    checked_gate(gate)
-    given = pair_files.read(file)
-    model, head = with_linear_head(loading.load(name))
-    cached = partial(states_of_each, model, cache=loading.folder or default_cache())
-    return taught(
-        model,
-        head,
-        gate,
-        given,
-        states=under_a_bar(model.name, cached),
-        own_words=known_models(loading.file).words,
-        rng=np.random.default_rng(0),
-    )
+    load = partial(loading.load, name)
+    given = opened(load, file, [gate], refuse_few=refuse_few, cache=loading.folder)
+    words = known_models(loading.file).words
+    return taught(given, gate, own_words=words, rng=np.random.default_rng(0))
 
 
 def _written(found: Taught, out: Path) -> list[Path]:

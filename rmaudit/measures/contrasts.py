@@ -21,6 +21,11 @@ from rmaudit.measures.rank_gaps import PATTERNS, Compared, Gaps
 from rmaudit.prompts import Prompt
 from rmaudit.word_stems import stem_key
 
+GATES = (  # that have contrasts (`runs.gate_contrasts`)
+    *("identity_terms", "identity_communities", "sentences_communities", "first_names"),
+    *("political_sides", "dialect", "framing_inversion", "frequency_bias", "elo_agreement"),
+    *("conduct_right", "conduct_refusals", "edits"),
+)
 RANKS = 2 * math.sqrt(math.pi)  # sd that a normal reward moves for a mean percentile to move by 1
 _EACH_WAY = {"higher": 1, "lower": -1}
 

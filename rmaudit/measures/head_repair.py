@@ -10,7 +10,7 @@ no starting point decides what comes out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -47,14 +47,18 @@ class Limits:
         """Return by how many sd each sum exceeds what is tolerated, shape (k,)."""
         return self.contrasts @ head / np.linalg.norm(self.draws @ head) - self.tolerated
 
-    def linear(self, head: _Floats, margin: float) -> _Floats:
+    def tighter(self, by: float) -> Limits:
+        """Return the limits so many sd further inside."""
+        return replace(self, tolerated=self.tolerated - by)
+
+    def linear(self, head: _Floats) -> _Floats:
         """Return vectors, (k, hidden), whose products with a head near this one may not exceed 0.
 
         The sd is taken as linear in the head, which it never falls below.
         """
         deviations = self.draws @ head
         slope = self.draws.T @ deviations / np.linalg.norm(deviations)
-        return self.contrasts - (self.tolerated - margin) * slope
+        return self.contrasts - self.tolerated * slope
 
 
 def metric(head: _Floats, parts: Sequence[_Floats]) -> _Floats:
@@ -109,30 +113,28 @@ def least_change(
     return changed
 
 
-def repaired(
-    head: _Floats, measured_by: _Floats, gates: Sequence[Limits], margin: float
-) -> _Floats:
-    """Return the least changed head whose contrasts are `margin` sd inside all limits.
+def repaired(head: _Floats, measured_by: _Floats, gates: Sequence[Limits]) -> _Floats:
+    """Return the least changed head whose contrasts are within all limits.
 
     The sd is of the head that is returned, so it is found by rounds of `least_change`.
 
     Raises:
         MeasureError: there is no such head, or none whose rewards still differ.
     """
-    if _within(head, gates, margin):
+    if _within(head, gates):
         return head
     found = head
     for _ in range(_ROUNDS):
-        rows = np.concatenate([each.linear(found, margin) for each in gates])
+        rows = np.concatenate([each.linear(found) for each in gates])
         changed = least_change(head, measured_by, rows, np.zeros(len(rows)))
         if changed is None or np.linalg.norm(changed) < _GONE * np.linalg.norm(head):
             break
         moved, found = np.linalg.norm(changed - found), changed
-        if moved <= _CLOSE * np.linalg.norm(found) and _within(found, gates, margin):
+        if moved <= _CLOSE * np.linalg.norm(found) and _within(found, gates):
             return found
     message = "no head on this backbone keeps all of these contrasts within what is tolerated"
     raise MeasureError(f"{message}: they contradict each other, or its states do not tell them")
 
 
-def _within(head: _Floats, gates: Sequence[Limits], margin: float) -> bool:
-    return all((each.excess(head) <= _CLOSE - margin).all() for each in gates)
+def _within(head: _Floats, gates: Sequence[Limits]) -> bool:
+    return all((each.excess(head) <= _CLOSE).all() for each in gates)

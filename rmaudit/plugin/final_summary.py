@@ -15,6 +15,7 @@ from rmaudit.plugin.run_outcome import ending, render
 from rmaudit.plugin.run_plan import plan_of
 from rmaudit.plugin.run_state import OUTCOME, RunOutcome
 from rmaudit.report.safe_text import line, log
+from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.run_verdict import RunVerdict
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def _print_summary(
     outcome: RunOutcome, verdict: RunVerdict, config: pytest.Config, told: pytest.TerminalReporter
 ) -> None:
     """Write the summary and what an interrupted run leaves in the cache; render the report."""
+    from rmaudit.report.finding_words import cause_in_words
     from rmaudit.report.summary import summarize_findings
     from rmaudit.report.writers import terminal
 
@@ -107,7 +109,10 @@ def _print_summary(
             told.write_line(each.text)
     told.flush()
     render(config)
-    if any(f.blocks and f.estimate for f in run.findings) and not run.recorded:
+    failing = [each for each in run.findings if each.blocks and each.estimate]
+    if failing and not run.recorded:
+        if cause := cause_in_words(each for each in failing if each.result is Result.FAIL):
+            told.write_line(f"its cause: {cause}")
         told.write_line(f"accept a failure for a time: {_ACCEPT}")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from rmaudit import prompts
 from rmaudit.measures.after_training_evidence import HAPPINESS, AfterTrainingEvidence, Onset
+from rmaudit.measures.contrasts import GATES
 from rmaudit.measures.identity_communities_evidence import COMMUNITY, CommunityOddsEvidence
 from rmaudit.report.number_format import (
     bound_in_words,
@@ -154,6 +155,17 @@ def onset_in_words(findings: Sequence[Finding], onsets: Sequence[Onset]) -> str:
         return ""
     said = "; ".join(f"{each.harm} at {each.how}" for each in begun)
     return f"Trained on this reward, harm begins so far from the policy: {said}."
+
+
+def cause_in_words(findings: Iterable[Finding]) -> str:
+    """Say how to find what taught a model the failures that are traced to pairs; "" of others."""
+    gate = next((each.audit for each in findings if each.claim.family and each.audit in GATES), "")
+    if not gate:
+        return ""
+    return (
+        f"rmaudit why NAME --pairs FILE --gate {gate} ranks the pairs that taught it to the head "
+        f"(docs/how-to/which-pairs-taught-it.md), and rmaudit mend changes the head"
+    )
 
 
 def example_of(findings: Sequence[Finding]) -> str:

@@ -28,7 +28,7 @@ from rmaudit.measures import (
     invariance,
     sentences,
 )
-from rmaudit.measures.contrasts import Contrasts
+from rmaudit.measures.contrasts import GATES, Contrasts
 from rmaudit.measures.control_word_matching import Valence
 from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.measures.identity_gaps import TermScores, compared
@@ -90,13 +90,13 @@ def gate_on(gate: str, model: RewardModel, references: References) -> GateAsked:
 
 def checked_gate(gate: str) -> str:
     """Return the name of a gate that has contrasts; raise `SpecError`, with the reason, if none."""
-    known = ", ".join(_MAKERS)
-    if gate not in _MAKERS and gate in (audits := audits_in(bundled("audits"))):
+    known = ", ".join(GATES)
+    if gate not in GATES and gate in (audits := audits_in(bundled("audits"))):
         figure = "it is a figure, without a bound" if audits[gate][1].figure else _NONE
         why = REFUSED.get(gate, figure)
         raise SpecError(f"{gate} has no contrast: {why}; allowed: {known}")
-    if gate not in _MAKERS:
-        raise SpecError(f"unknown gate {gate!r};{nearest(gate, _MAKERS)} allowed: {known}")
+    if gate not in GATES:
+        raise SpecError(f"unknown gate {gate!r};{nearest(gate, GATES)} allowed: {known}")
     return gate
 
 
@@ -279,7 +279,6 @@ _MAKERS: Mapping[str, Callable[[Declaration, References, RewardModel], GateAsked
     "conduct_refusals": partial(_conduct, kinds=REFUSALS),
     "edits": _edits,
 }
-GATES = tuple(_MAKERS)
 HALVED = (  # whose audits leave out what trained a model; the others have too few contexts for that
     *("identity_terms", "identity_communities"),
     *("framing_inversion", "frequency_bias", "elo_agreement"),

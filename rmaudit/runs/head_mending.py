@@ -14,6 +14,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.measures import head_repair
 from rmaudit.measures.head_repair import Limits
@@ -21,7 +22,7 @@ from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs.gate_contrasts import GateAsked, checked_gate, gate_on
-from rmaudit.runs.pairs_that_taught import Asking, of_lines
+from rmaudit.runs.states_of_pairs import Asking, HeadAndPairs, of_lines
 from rmaudit.scores.pair_files import EXAMPLE, Pairs
 from rmaudit.scores.token_sample import spread
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict
@@ -82,39 +83,55 @@ def salt_of(model: RewardModel) -> str:
     return model.spec.trained_on or SALT
 
 
-def mended(  # noqa: PLR0913  (keyword-only)
-    model: RewardModel,
-    head: NDArray[np.float32],
+def refuse_few(pairs: Pairs) -> None:
+    """Raise `SpecError` if there are too few groups of pairs for two halves."""
+    if (many := pairs.frame["group"].nunique()) < 2 * FEWEST:
+        raise _too_few(pairs, f"{many} different prompts (or groups)")
+
+
+def _too_few(pairs: Pairs, many: str) -> SpecError:
+    return SpecError(
+        f"{pairs.source}: {many}, and a repair needs {FEWEST} in each half, to fit and to judge; "
+        f"give more pairs, of which a line is {EXAMPLE}"
+    )
+
+
+def mended(
+    given: HeadAndPairs,
     gates: Sequence[str],
-    pairs: Pairs,
     *,
-    states: Asking,
+    own_words: OwnWords,
     most_lost: float,
     as_saved: AsSaved = lambda head: head.astype(np.float32),
 ) -> Mended:
     """Return the least changed head that brings the gates within what they tolerate.
 
-    `states` gives the states of answers to their prompts, (n, hidden), and `as_saved` a head as a
-    file can hold it. The least change is found with limits ever further inside, until the intervals
-    of all gates lie within their bounds, on the half that is fitted; where none gets so far, it is
-    the first by which all pass, or else whose values lie within. The pairs are split by groups.
+    `own_words` are the user's lists, and `as_saved` gives a head as a file can hold it. The least
+    change is found with limits ever further inside, until the intervals of all gates lie within
+    their bounds, on the half that is fitted; where none gets so far, it is the first by which all
+    pass, or else whose values lie within. Of several gates one that holds already is kept. The
+    pairs are split by groups.
 
     Raises:
-        SpecError: a gate is unknown or has no contrasts, holds already, or the pairs are too few.
+        SpecError: a gate is unknown or has no contrasts, all hold already, or the pairs are too
+            few.
         MeasureError: there is no such head, more than `most_lost` of the pairs would be lost, or
             the half that was held out gets worse.
     """
-    salt = salt_of(model)
-    fitting = References(salt=salt, fitting=True)
+    model, _, head, pairs, states = given
+    fitting, judging = (
+        References(salt=salt_of(model), fitting=fits, own_words=own_words) for fits in (True, False)
+    )
     names = [checked_gate(gate) for gate in dict.fromkeys(gates)]
     fits = _fitted_rows(pairs, fitting)
-    halves = [HalfAsked.of(names, model, own, states) for own in (fitting, References(salt=salt))]
+    halves = [HalfAsked.of(names, model, own, states) for own in (fitting, judging)]
     fitted, old = halves[0], head.astype(np.float64)
-    if held := [name for name in names if fitted.standing(name, old) != _OUTSIDE]:
+    failing = [name for name in names if fitted.standing(name, old) == _OUTSIDE]
+    if not failing:
         raise SpecError(
-            f"{model.name}: {held[0]} is within what it tolerates already, on the half of its "
-            f"answers that a repair would be fitted to, so that there is nothing to fit; leave it "
-            f"out, or name a gate that fails"
+            f"{model.name}: {' and '.join(names)} is within what it tolerates already, on the half "
+            f"of its answers that a repair would be fitted to, so that there is nothing to fit; "
+            f"name a gate that fails"
         )
     lines = fits.groupby(pairs.frame["line"]).first().to_numpy()
     differences = of_lines(pairs, states).to_numpy(np.float64)
@@ -136,7 +153,8 @@ def mended(  # noqa: PLR0913  (keyword-only)
         )
     changes = [half.change(name, head, new) for name in names for half in halves]
     for each in changes:
-        if each.excess[1] > each.excess[0] and each.half == _HALVES[1]:
+        held_out = each.half == _HALVES[1] and each.gate in failing
+        if held_out and each.excess[1] > each.excess[0]:
             worse = each.excess[1] - each.excess[0]
             raise MeasureError(
                 f"{model.name}: what mends {each.gate} on one half of its answers makes the other "
@@ -159,10 +177,11 @@ def _least_that_holds(
 ) -> NDArray[np.float32] | None:
     """Return the least changed head by which the gates stand best; None if one stays outside."""
     best, found = (_WITHIN, -1), None
-    limits = fitted.limits()
+    failing, kept = fitted.limits(old)
     for margin in head_repair.MARGINS:
+        limits = [*kept, *(each.tighter(margin) for each in failing)]
         try:
-            new = as_saved(head_repair.repaired(old, measured_by, limits, margin))
+            new = as_saved(head_repair.repaired(old, measured_by, limits))
         except MeasureError:
             break
         each = [fitted.standing(name, new) for name in fitted.gates]
@@ -192,16 +211,21 @@ class HalfAsked:
             made[name] = gate, states(list(asked["prompt"]), list(asked["answer"]))
         return cls(_HALVES[not references.fitting], made)
 
-    def limits(self) -> list[Limits]:
-        """Return the limits of each gate's contrasts."""
-        return [
-            Limits(
-                gate.contrasts.values(own),
-                gate.contrasts.tolerated,
-                gate.contrasts.draws(own),
-            )
-            for gate, own in self.gates.values()
-        ]
+    def limits(self, old: Floats) -> tuple[list[Limits], list[Limits]]:
+        """Return the limits of the contrasts of gates that fail, and of those that hold already.
+
+        A gate that holds may be at the worst what it is: its contrasts go by means, the gate not.
+        """
+        failing: list[Limits] = []
+        kept: list[Limits] = []
+        for name, (gate, own) in self.gates.items():
+            asked = gate.contrasts
+            limits = Limits(asked.values(own), asked.tolerated, asked.draws(own))
+            if self.standing(name, old) == _OUTSIDE:
+                failing.append(limits)
+            else:
+                kept.append(limits.tighter(-max(0.0, float(limits.excess(old).max()))))
+        return failing, kept
 
     def standing(self, name: str, head: Floats) -> int:
         """Return where a gate stands with this head, from outside of its bound to surely within.
@@ -258,11 +282,8 @@ def _fitted_rows(pairs: Pairs, fitting: References) -> pd.Series[bool]:
     fits = pd.Series(fitting.given(groups), groups.index)
     many = [groups[mask].nunique() for mask in (fits, ~fits)]
     if min(many) < FEWEST:
-        raise SpecError(
-            f"{pairs.source}: {sum(many)} different prompts (or groups), {many[0]} in one half and "
-            f"{many[1]} in the other, and a repair needs {FEWEST} in each, to fit and to judge; "
-            f"give more pairs, of which a line is {EXAMPLE}"
-        )
+        halves = f"{many[0]} in one half and {many[1]} in the other"
+        raise _too_few(pairs, f"{sum(many)} different prompts (or groups), {halves}")
     return fits
 
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.checkpoints import head_writing
-from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.config.model_lookup import MENDED
 from rmaudit.config.model_registry import FILE
 from rmaudit.config.model_spec import ModelSpec
-from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.runs.gate_contrasts import HALVED
 from rmaudit.runs.head_mending import GateChange, Mended, salt_of
-from rmaudit.scores.pair_files import Pairs
+from rmaudit.runs.states_of_pairs import HeadAndPairs
 from rmaudit.scores.score_parquet import checksum
 
 _DECIDING = (
@@ -33,16 +31,15 @@ _DECIDING = (
 _README = "README.md"
 
 
-def write(
-    model: RewardModel, checked: Checked, found: Mended, pairs: Pairs, to: Path
-) -> tuple[str, str]:
+def write(given: HeadAndPairs, found: Mended, to: Path) -> tuple[dict[str, Any], tuple[str, str]]:
     """Write the checkpoint to the folder `to`, with rmaudit_mend.json, models.yaml and README.md.
 
-    models.yaml has the new checkpoint and the old one, both with the salt of the half that judges;
-    return the names of the old and of the new one there.
+    models.yaml has the new checkpoint and the old one, both with the salt of the half that judges.
+    Return what rmaudit_mend.json says, and the names of the old and of the new one.
 
     Raises as `head_writing.write` does.
     """
+    model, pairs = given.model, given.pairs
     gates = list(dict.fromkeys(each.gate for each in found.gates))
     salt = salt_of(model)
     said = (
@@ -55,7 +52,7 @@ def write(
             f" Its audits of {', '.join(whole)} look at all contexts, also at those that decided "
             f"the change, so that they flatter it; {MENDED} has what the other half finds."
         )
-    head_writing.write(checked, found.old, found.head, to)
+    head_writing.write(given.checked, found.old, found.head, to)
     old, new = (re.sub(r"[^\w.-]", "-", name)[:190] for name in (model.name, to.name))
     new = f"{new}-mended" if new == old else new
     entries = {
@@ -86,7 +83,7 @@ def write(
         f"backbone is as it was."
     )
     readme.write_text(f"{card}\n\n## Mended by rmaudit\n\n{done}\n", encoding="utf-8")
-    return old, new
+    return note, (old, new)
 
 
 def as_json(change: GateChange) -> dict[str, Any]:

@@ -7,35 +7,27 @@ given. A pair that taught a flaw need not be a wrong one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Mark, MarkedRow, Points, numbers, signed, texts
 from rmaudit.config.user_prompts_and_lists import OwnWords
-from rmaudit.conversation import Asked, from_columns
 from rmaudit.errors import SpecError
-from rmaudit.layout.answer_slot import Response
 from rmaudit.measures import pair_influence
 from rmaudit.measures.pair_influence import Influences, RefitChange
-from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.references import References
 from rmaudit.runs.gate_contrasts import gate_on
-from rmaudit.scores.answer_files import ASKED
+from rmaudit.runs.states_of_pairs import HeadAndPairs, of_lines
 from rmaudit.scores.pair_files import Pairs
-from rmaudit.scores.progress_bar import Bar
 
 LIMITS = (
     "This covers the head only: what the backbone learned from the same pairs is taken as given. "
     "It names the pairs that taught the head this, which need not be wrong ones."
 )
 _WHOSE = ("the first ones", "as many at random")
-
-Asking = Callable[[Sequence[Asked], Sequence[Response]], NDArray[np.float32]]
 
 
 class LeftOut(NamedTuple):
@@ -100,40 +92,25 @@ class Taught:
         )
 
 
-def under_a_bar(name: str, states: Callable[..., NDArray[np.float32]]) -> Asking:
-    """Return what gives a model's states, and shows the progress of what it computes.
-
-    `states` is `head_states.states_of_each` of the model that is called `name`.
-    """
-
-    def asked(prompts: Sequence[Asked], answers: Sequence[Response]) -> NDArray[np.float32]:
-        with Bar(f"{name} · states", len(answers), " answers") as bar:
-            return states(prompts, answers, on_progress=bar.advance)
-
-    return asked
+def refuse_few(pairs: Pairs) -> None:
+    """Raise `SpecError` if there are too few pairs to say anything."""
+    if (many := pairs.frame["line"].nunique()) < pair_influence.FEWEST:
+        raise SpecError(f"{pairs.source}: {pair_influence.too_few(many)}")
 
 
-def taught(  # noqa: PLR0913  (keyword-only after the file)
-    model: RewardModel,
-    head: NDArray[np.float32],
-    gate: str,
-    pairs: Pairs,
-    *,
-    states: Asking,
-    own_words: OwnWords,
-    rng: np.random.Generator,
+def taught(
+    given: HeadAndPairs, gate: str, *, own_words: OwnWords, rng: np.random.Generator
 ) -> Taught:
     """Return the file's pairs, ranked by what they add to the gate's worst contrast.
 
-    `states` gives the states of answers to their prompts, (n, hidden); `own_words` are the user's
-    lists, and `rng` draws the pairs that are left out at random.
+    `own_words` are the user's lists, and `rng` draws the pairs that are left out at random.
 
     Raises:
         SpecError: the gate is unknown or has no contrasts, or there are too few pairs.
         MeasureError: all states are equal.
     """
-    if (many := pairs.frame["line"].nunique()) < pair_influence.FEWEST:
-        raise SpecError(f"{pairs.source}: {pair_influence.too_few(many)}")
+    model, _, head, pairs, states = given
+    refuse_few(pairs)
     judging = References(salt=model.spec.trained_on, own_words=own_words)
     contrasts = gate_on(gate, model, judging).contrasts
     answers = contrasts.answers
@@ -158,19 +135,6 @@ def taught(  # noqa: PLR0913  (keyword-only after the file)
         ranked[["rank", "line", "adds", "prompt", "chosen", "rejected", "loss"]],
         tuple(_left_out(found, rng)),
     )
-
-
-def of_lines(pairs: Pairs, states: Asking) -> pd.DataFrame:
-    """Return chosen less rejected state of each line, by its number, (lines, hidden).
-
-    A line of several answers counts by their means.
-    """
-    frame = pairs.frame
-    asked = [from_columns(*row) for row in frame[ASKED].itertuples(index=False)]
-    table = pd.DataFrame(states(asked, frame["response"].tolist()))
-    means = table.groupby([frame["line"], frame["chosen"]]).mean()
-    chosen, rejected = (pd.DataFrame(means.xs(side, level="chosen")) for side in (True, False))
-    return chosen - rejected
 
 
 def _texts(pairs: Pairs) -> pd.DataFrame:

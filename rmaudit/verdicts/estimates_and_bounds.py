@@ -29,6 +29,11 @@ class Verdict(StrEnum):
     SKIPPED = "SKIPPED"  # could not be measured, for a stated reason; always shown
     NA = "N/A"  # the run did not ask for it: no baseline was named, the model has no base
 
+    @property
+    def result(self) -> Result:
+        """Return the verdict as reports print it."""
+        return _RESULTS.get(self, Result.NOT_RUN)
+
 
 class Result(StrEnum):
     """Verdict as reports print it: pass, fail, open or not run."""
@@ -37,6 +42,13 @@ class Result(StrEnum):
     FAIL = "fail"
     OPEN = "open"  # neither harm nor its absence is shown, or a null control passes
     NOT_RUN = "not run"  # nothing was measured: the reason says why
+
+
+_RESULTS = {
+    Verdict.PASS: Result.PASS,
+    Verdict.FAIL: Result.FAIL,
+    Verdict.INCONCLUSIVE: Result.OPEN,
+}  # all others were not run
 
 
 class Effect(StrEnum):

@@ -22,12 +22,6 @@ from rmaudit.verdicts.estimates_and_bounds import (
 )
 from rmaudit.verdicts.verdict_policy import Waiver
 
-_RESULTS = {
-    Verdict.PASS: Result.PASS,
-    Verdict.FAIL: Result.FAIL,
-    Verdict.INCONCLUSIVE: Result.OPEN,
-}  # all others were not run
-
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -176,7 +170,7 @@ class Control:
     @property
     def result(self) -> Result:
         """Return the verdict as reports print it: pass, fail, open or not run."""
-        return _RESULTS.get(self.verdict, Result.NOT_RUN)
+        return self.verdict.result
 
     def __str__(self) -> str:
         """Return, for example, `+0.36 pass`, or `cannot be measured`."""
@@ -269,7 +263,7 @@ class Finding:
     @property
     def result(self) -> Result:
         """Return the verdict as reports print it: pass, fail, open or not run."""
-        return _RESULTS.get(self.verdict, Result.NOT_RUN)
+        return self.verdict.result
 
     @property
     def effect(self) -> Effect:

@@ -92,7 +92,7 @@ def test_a_new_checkpoint_has_the_mended_head(flawed: Path, pairs: Path, tmp_pat
     old, new = load_file(flawed / WEIGHTS), load_file(to / WEIGHTS)
     assert {name for name in old if not np.array_equal(old[name], new[name])} == {KEY}
     assert old.keys() == new.keys()
-    fitted, held = told["gates"]
+    fitted, held = told["found"]
     assert (fitted["half"], held["half"]) == ("fitted", "held out")
     assert fitted["contrast"][0] == WRONGED
     assert fitted["excess"][0] > 1
@@ -116,6 +116,19 @@ def test_a_new_checkpoint_has_the_mended_head(flawed: Path, pairs: Path, tmp_pat
     assert again.exit_code == 4
     assert "political_sides is within what it tolerates already" in again.stderr
     assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.slow
+def test_a_gate_that_holds_is_kept(flawed: Path, pairs: Path, tmp_path: Path) -> None:
+    """Beside one that fails: it gets no worse than what it tolerates, or than it was."""
+    told = json.loads(
+        mend(flawed, pairs, tmp_path / "mended", "--gate", "dialect", "--json").stdout
+    )
+
+    found = {each["gate"]: each for each in told["found"] if each["half"] == "fitted"}
+    assert found["dialect"]["verdicts"] == ["PASS", "PASS"]
+    assert found["dialect"]["excess"][1] <= max(0.0, found["dialect"]["excess"][0]) + 0.001
+    assert found["political_sides"]["excess"][1] < 0.001
 
 
 @pytest.mark.slow
@@ -181,11 +194,13 @@ def test_enough_pairs_are_needed(tmp_path: Path) -> None:
 def test_a_gate_is_told_as_it_was_and_as_it_is() -> None:
     """Where a half is too small for it, in words."""
     before, head = found(-0.4, 0.2).estimate, np.zeros(2, np.float32)
-    change = GateChange("skew", "fitted", ("a", "b"), (1.0, 0.0), (before, None), ("OPEN", ""))
+    change = GateChange(
+        "skew", "fitted", ("a", "b"), (1.0, 0.0), (before, None), ("INCONCLUSIVE", "")
+    )
 
     first, second, *_ = _lines(Mended(head, head, (change,), (0.9, 0.8), 40, 0.99, 0.99))
 
-    assert first.startswith("skew, fitted half: -0.10 [-0.40, 0.20] OPEN -> too few answers")
+    assert first.startswith("skew, fitted half: -0.10 [-0.40, 0.20] open -> too few answers")
     assert second.endswith("+1.00 (a) -> +0.00 (b)")
 
 

@@ -19,7 +19,7 @@ from rmaudit.measures import pair_influence
 from rmaudit.models.head_states import states_of_each
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.runs.pairs_that_taught import of_lines
+from rmaudit.runs.states_of_pairs import of_lines
 from rmaudit.scores import pair_files
 from tests.cli.running import run
 from tests.models.loaded import checkpoint, retensor

@@ -66,7 +66,7 @@ def test_nothing_changes_where_all_limits_hold() -> None:
     head, measured_by, contrasts = problem(0, 3)
 
     assert least_change(head, measured_by, contrasts, contrasts @ head + 0.1) is head
-    assert repaired(head, measured_by, [limits(contrasts, 50.0)], 0.0) is head
+    assert repaired(head, measured_by, [limits(contrasts, 50.0)]) is head
 
 
 def test_limits_that_contradict_each_other_have_no_head() -> None:
@@ -77,7 +77,7 @@ def test_limits_that_contradict_each_other_have_no_head() -> None:
     assert least_change(head, measured_by, both, np.array([-1.0, -1.0])) is None
     assert least_change(head, measured_by, np.zeros((1, SIZE)), np.array([-1.0])) is None
     with pytest.raises(MeasureError, match="contradict"):
-        repaired(head, measured_by, [limits(both, -0.5)], 0.0)
+        repaired(head, measured_by, [limits(both, -0.5)])
 
 
 def test_limits_are_in_sd_of_the_repaired_heads_rewards() -> None:
@@ -86,7 +86,7 @@ def test_limits_are_in_sd_of_the_repaired_heads_rewards() -> None:
     gates = [limits(contrasts[:2], 0.2), limits(contrasts[2:], -0.1, seed=2)]
 
     for margin in (0.0, 0.2):
-        found = repaired(head, measured_by, gates, margin)
+        found = repaired(head, measured_by, [gate.tighter(margin) for gate in gates])
         excess = np.concatenate([gate.excess(found) for gate in gates])
         assert excess.max() == pytest.approx(-margin, abs=1e-3)
 

@@ -10,6 +10,7 @@ import pytest
 
 from rmaudit.measures.after_training_evidence import HAPPINESS, Onset
 from rmaudit.report.finding_words import (
+    cause_in_words,
     caveats_of,
     example_of,
     excuse_in_words,
@@ -173,6 +174,22 @@ def test_a_remedy_for_one_model_names_it() -> None:
         ("no data", "rmaudit data M", ["A"], True),
         ("no model", "name one with --rm-baseline NAME", ["C"], False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("audits", "named"),
+    [
+        ({"skew": "people", "dialect": "surface", "edits": "surface"}, "dialect"),
+        ({"top_tokens": "meaning", "dialect": ""}, None),  # has no contrast; is somebody else's
+    ],
+)
+def test_a_failure_that_is_traced_to_pairs_says_how(
+    audits: dict[str, str], named: str | None
+) -> None:
+    """By the first of rmaudit's own gates that `rmaudit why` takes."""
+    said = cause_in_words(but(FAILS, audit=name, family=own) for name, own in audits.items())
+
+    assert said.startswith(f"rmaudit why NAME --pairs FILE --gate {named} ") if named else not said
 
 
 def test_a_failing_gate_says_where_its_harm_begins() -> None:

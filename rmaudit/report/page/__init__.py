@@ -56,6 +56,7 @@ def _environment() -> jinja2.Environment:
     )
     jinja.filters |= {
         "addressed": addressed,
+        "cause": finding_words.cause_in_words,
         "day": number_format.day,
         "careful": masked_text,
         "errors": number_format.standard_errors_in_words,
