@@ -162,9 +162,9 @@ def _table_files(folder: Path) -> list[Path]:
 
 
 def _line_and_json(where: str, table: Imported) -> tuple[str, dict[str, Any]]:
-    said = f"{table.said}; {', '.join(table.models)}"
-    said = said if table.models else "passed over, it is of none of these models"
-    return f"{where}: {said}", {"path": where, "models": list(table.models), "said": table.said}
+    said = f"{', '.join(table.models)}: {table.said}; {where}"
+    said = said if table.models else f"{where}: passed over, it is of none of these models"
+    return said, {"path": where, "models": list(table.models), "said": table.said}
 
 
 def _lines_on_missing_tables(

@@ -92,10 +92,10 @@ def test_import_says_what_there_is_and_what_not(tables: Path) -> None:
     """A line a table, wherever it lies; which tables are nobody's; a second time the same."""
     scores = tables / "reward_model_scores"
     lines = [
-        f"{tables}/elo/What is water.csv: 1 items under 'What is water?'; Long-name",
+        f"Long-name: 1 items under 'What is water?'; {tables}/elo/What is water.csv",
         (
-            f"{scores}/owner--name.csv: 2 token ids under greatest, best, worst "
-            f"(1 scores missing); Long-name"
+            f"Long-name: 2 token ids under greatest, best, worst (1 scores missing); "
+            f"{scores}/owner--name.csv"
         ),
         f"{scores}/x--y.csv: passed over, it is of none of these models",
     ]
@@ -178,7 +178,7 @@ def test_import_finds_words(tmp_path: Path) -> None:
 
     said = "2 words under 54 prompts from 2 files (1 answers of several words left out)"
     lines = result.stdout.splitlines()
-    assert f"{folder}: {said}; Long-name" in lines
+    assert f"Long-name: {said}; {folder}" in lines
     assert any("passed over" in line for line in lines)
     assert len(lines) == 2
     assert (result.exit_code, result.stderr) == (0, "")

@@ -211,6 +211,7 @@ def test_several_models_are_rows_and_audits_columns(results: dict[str, Any]) -> 
 
     numbers, asked, table = re.findall(r'<table class="models">(.*?)</table>', html, re.DOTALL)
     assert html.index(numbers) < html.index("To do")
+    assert "2 models: 2 accepted." in html
     cells = [re.sub("<[^>]*>", " ", row).split() for row in numbers.split("<tr>")[2:]]
     assert [row[0] for row in cells] == [*names]
     assert [row[-2:] for row in cells] == [["–", "-0.25"], ["-0.25", "–"]]
@@ -225,6 +226,18 @@ def test_several_models_are_rows_and_audits_columns(results: dict[str, Any]) -> 
     assert '<svg class="lane"' in rows[1]
     assert 'id="framing--Other"' in html
     assert html.count("accepted (1 fail)") == 6  # in both tables, and on the section
+
+
+def test_of_several_models_each_audit_that_blocks_is_told_once(results: dict[str, Any]) -> None:
+    """With the model that shows it most clearly; how many more there are is said."""
+    results["models"].append(results["models"][0] | {"name": "Other"})
+    results["findings"] += [of(finding, "Other") for finding in results["findings"]]
+    html = render(typed(results))
+
+    (told,) = re.findall("<h3>[^\n]*the release.*?first</h3>(.*?)</section>", html, re.DOTALL)
+    audits = re.findall(r'<p><b><a href="[^"]*">.*?</b> <code[^>]*>(.*?)</code> of Toy', told)
+    assert len(audits) == len({*audits}) > 0
+    assert f"and {len(audits)} more below" in told
 
 
 NULL = {"verdict": "FAIL", "stops": True, "value": 0.43, "low": 0.41, "high": 0.52}
