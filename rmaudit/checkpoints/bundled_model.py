@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from transformers import (
         LlamaForCausalLM,
         LlamaForSequenceClassification,
+        PreTrainedModel,
         PreTrainedTokenizerBase,
     )
 
@@ -189,8 +190,7 @@ def write(gguf: Path, folder: Path, update: dict[str, Tensor]) -> None:
     layers = 1 + max(int(key.split(".")[1]) for key in update if key.startswith("layers."))
     model, tokenizer = base_model(gguf, layers=layers)
     merge(model, update)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    _save(model, tokenizer, folder)
 
 
 def _write_base(gguf: Path, folder: Path) -> None:
@@ -199,5 +199,10 @@ def _write_base(gguf: Path, folder: Path) -> None:
     full, tokenizer = _language_model(gguf)
     model = LlamaForCausalLM(LlamaConfig(**_settings(full)))
     model.load_state_dict(full.state_dict())
-    model.save_pretrained(folder)
+    _save(model, tokenizer, folder)
+
+
+def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    with redirect_stderr(StringIO()):  # a progress bar, as above
+        model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -211,14 +211,18 @@ def test_a_build_that_breaks_off_leaves_no_folder(
 
 
 def test_the_base_is_a_whole_model(
-    tmp_path: Path, downloads: list[Path], monkeypatch: Patch
+    tmp_path: Path,
+    downloads: list[Path],
+    monkeypatch: Patch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """All layers and the base's own head, as an ordinary folder, built once."""
+    """All layers and the base's own head, as an ordinary folder, built once, without a bar."""
     full = tiny_llama(AutoModelForCausalLM, tie_word_embeddings=True)
     monkeypatch.setattr(bundled_model, "_language_model", lambda _: (full, toy_tokenizer()))
 
     folder = bundled_model.build_base(tmp_path)
 
+    assert capfd.readouterr().err == ""
     assert bundled_model.build_base(tmp_path) == folder
     assert downloads == [tmp_path]
     built = AutoModelForCausalLM.from_pretrained(folder).eval()
