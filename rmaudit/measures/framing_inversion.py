@@ -60,7 +60,8 @@ class FramingInversionEvidence(Evidence):
         if not self.panels or not self.panels[-1].bins:
             return ""
         panel = self.panels[-1]
-        least, most = panel.bins[0].median, panel.bins[-1].median
+        ends = (panel.bins[0].median, panel.bins[-1].median)
+        least, most = (round(end, 1) + 0.0 for end in ends)  # never -0.0
         return (
             f"under “{panel.prompt}”, the saddest words get {least:+.1f} sd and the happiest "
             f"{most:+.1f}"

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from rmaudit.charts import Bin
+from rmaudit.measures.framing_inversion import FramingInversionEvidence, PromptBins
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
@@ -98,3 +100,11 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float
 CONTRACT = contract.Contract(
     "framing_inversion", on_toys, turned=0, spelt=1.0, by_stem=True, in_unit=True, fewest=30
 )
+
+
+def test_the_example_has_no_negative_zero() -> None:
+    """What is nothing to one decimal is written as such."""
+    bins = (Bin(1.0, 5.0, 20, -0.04, -0.5, 0.5), Bin(5.0, 9.0, 30, -0.11, -0.5, 0.5))
+    evidence = FramingInversionEvidence(axis="valence", panels=(PromptBins("worst", bins),))
+
+    assert evidence.example().endswith("the saddest words get +0.0 sd and the happiest -0.1")
