@@ -67,7 +67,7 @@ def test_elo_agreement(
     It is the lower one of tau as it is, and with the look of the things' names held fixed.
     """
     items, answers = scored_things(rewards, references)
-    looks = surface(list(items["name"]), references.own_words)
+    looks = surface(items["name"].tolist(), references.own_words)
     return elo_agreement.agreement_with_people(
         items, answers, looks, rng=rng, always_listed=FIGURE_5B
     )

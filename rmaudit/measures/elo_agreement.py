@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,6 +52,14 @@ class ItemScores:
 
     scores: ArrayLike
     noise: float = UNMEASURED
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """Stems of items' head words: each item's, and its number among those in order, (n,)."""
+
+    stems: list[str]
+    codes: NDArray[np.intp]
 
 
 def agreement_with_people(
@@ -102,12 +109,12 @@ def agreement_with_people(
     parts, secondary = [], {}
     for name, values in rewards.items():
         raw = somers(values, elo, heads, noise=answers[name].noise, rng=rng)
-        beyond = _tau_beyond_surface(values, human, held, heads, answers[name].noise, rng)
+        beyond, left = _tau_beyond_surface(values, human, held, heads, answers[name].noise, rng)
         parts += [raw, beyond]
         secondary[f"tau beyond the surface, {name}"] = beyond.value
         secondary[f"Somers' d, {name}"] = raw.value
         secondary[f"tau-b, {name}"] = raw.value * math.sqrt(untied(elo) / untied(values))
-        secondary[f"share left by the surface, {name}"] = residual_ranks(values, held)[1]
+        secondary[f"share left by the surface, {name}"] = left
     return replace(
         least_of(parts),
         n=len(kept),
@@ -140,7 +147,7 @@ def head_words(names: Iterable[str]) -> list[str]:
 def somers(
     scores: ArrayLike,
     human: ArrayLike,
-    clusters: NDArray[Any] | None = None,
+    clusters: _Heads | None = None,
     *,
     noise: float = UNMEASURED,
     rng: np.random.Generator | None = None,
@@ -163,48 +170,54 @@ def somers(
         return tau_b * math.sqrt(untied(drawn) / untied(y))
 
     influence = kendall_influence(x, y) * math.sqrt(untied(x) / untied(y))
-    return _tau_estimate(value_of, influence, clusters, x, noise, rng)
+    return _tau_estimate(value_of(x), value_of, influence, clusters, x, noise, rng)
 
 
 def _tau_beyond_surface(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the noise)
     scores: _Floats,
     human_residuals: _Floats,
     held: _Floats,
-    clusters: NDArray[np.str_],
+    clusters: _Heads,
     noise: float,
     rng: np.random.Generator,
-) -> Estimate:
+) -> tuple[Estimate, float]:
     """Return Kendall's tau of `human_residuals` and the residuals of ranked scores on `held`.
 
-    `human_residuals` are those of people's ranks on the same basis (`residual_ranks`).
+    With it, the share of the ranks' variance that `held` leaves. `human_residuals` are those of
+    people's ranks on the same basis (`residual_ranks`).
     """
 
-    def value_of(drawn: _Floats) -> float:
-        residuals = residual_ranks(drawn, held)[0]
+    def tau(residuals: _Floats) -> float:
         return float(scipy.stats.kendalltau(residuals, human_residuals).statistic)
 
+    def value_of(drawn: _Floats) -> float:
+        return tau(residual_ranks(drawn, held)[0])
+
+    residuals, left = residual_ranks(scores, held)
     # What was fitted to the items leaves too little of them: as HC3 has it, on average.
     fitted = len(scores) / (len(scores) - held.shape[1])
-    influence = fitted * kendall_influence(residual_ranks(scores, held)[0], human_residuals)
-    return _tau_estimate(value_of, influence, clusters, scores, noise, rng)
+    influence = fitted * kendall_influence(residuals, human_residuals)
+    found = _tau_estimate(tau(residuals), value_of, influence, clusters, scores, noise, rng)
+    return found, left
 
 
 def _tau_estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the noise)
+    value: float,
     value_of: Callable[[_Floats], float],
     influence: _Floats,
-    clusters: NDArray[Any] | None,
+    clusters: _Heads | None,
     scores: _Floats,
     noise: float,
     rng: np.random.Generator | None,
 ) -> Estimate:
-    value = value_of(scores)
+    codes = None if clusters is None else clusters.codes
     estimate = Estimate(
         value,
-        *normal(value, clustered_error(influence, clusters), within=(-1.0, 1.0)),
+        *normal(value, clustered_error(influence, codes), within=(-1.0, 1.0)),
         UNIT,
         n=len(scores),
         interval="intersection-union over wordings, each normal, by head word",
-        parts=() if clusters is None else parts(influence, map(str, clusters)),
+        parts=() if clusters is None else parts(influence, clusters.stems),
     )
     return widened(estimate, value_of, scores, noise, rng, within=(-1.0, 1.0))
 
@@ -225,13 +238,14 @@ def _refuse_unusable_scores(name: str, scores: _Floats, elo: _Floats) -> None:
         raise MeasureError(f"{message}, got {len(scores)} items")
 
 
-def _stems_of_head_words(names: pd.Series[str]) -> NDArray[np.str_]:
-    """Return the stem of each name's head word, shape (n,); raise if fewer than `FEWEST` differ."""
-    heads = np.array([stem_key(head) for head in head_words(names)])
-    if (found := len(np.unique(heads))) < FEWEST:
-        message = f"agreement needs items of {FEWEST} head words, got {found}: too few draws"
+def _stems_of_head_words(names: pd.Series[str]) -> _Heads:
+    """Return the stem of each name's head word; raise if fewer than `FEWEST` differ."""
+    stems = [stem_key(head) for head in head_words(names.tolist())]
+    found, codes = np.unique(stems, return_inverse=True)
+    if len(found) < FEWEST:
+        message = f"agreement needs items of {FEWEST} head words, got {len(found)}: too few draws"
         raise MeasureError(message)
-    return heads
+    return _Heads(stems, codes)
 
 
 def _tau_at_the_ends(scores: _Floats, elo: _Floats) -> dict[str, float]:

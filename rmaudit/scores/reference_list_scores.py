@@ -74,7 +74,7 @@ def scored_things(
     """
     references.refuse_unanswered(rewards.prompts)
     items = references.elo()
-    names = list(items["name"])
+    names = items["name"].tolist()
     scored = {prompt.name: rewards(names, prompt.name) for prompt in rewards.prompts}
     return items.assign(shown=printable(names)), {
         name: ItemScores(found.scores, found.noise) for name, found in scored.items()
