@@ -11,8 +11,9 @@ else is recorded (`WORDS`).
 from __future__ import annotations
 
 import json
+import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from rmaudit.scores.score_store import Store
 from rmaudit.scores.shard_scoring import Work
 
 _MOST_SHOWN = 3  # texts that are shown
+_Table = tuple[str, Stored, Mapping[str, float]]
 
 
 def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
@@ -55,8 +57,8 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
 def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> Stored:
     """Return the published scores of `texts` by exact spelling; raise unless one table has all.
 
-    One row each. All come from one table: of items that were imported, of words, or else from the
-    reference file of that prompt.
+    One row each. All come from one table: of items, those that were imported or else those of the
+    reference file of that prompt; or of words.
 
     Raises:
         NotRecorded: a text, or any under this prompt, is not recorded.
@@ -64,11 +66,10 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
     """
     tried: list[str] = []
     unknown = list(dict.fromkeys(texts))
-    for what, stored in _tables(model, prompt, store):
-        known = stored.frame.set_index("text")["score"]
-        missing = set(texts) - set(known.index.tolist())
+    for what, stored, known in _tables(model, prompt, store):
+        missing = set(texts) - known.keys()
         if not missing:
-            scores = known.loc[list(texts)].to_numpy()
+            scores = np.array([known[text] for text in texts], dtype=np.float32)
             frame = pd.DataFrame({"text": list(texts), "score": scores})
             return replace(stored, frame=frame)
         unknown = [text for text in unknown if text in missing]
@@ -87,9 +88,9 @@ def texts_with_scores(
 ) -> list[str]:
     """Return the `texts` with a published score, taken from the one table that has most of them."""
     best: list[str] = []
-    for _, stored in _tables(model, prompt, store):
-        there = set(stored.frame["text"][stored.frame["score"].notna()].tolist())
-        best = max(best, [text for text in texts if text in there], key=len)
+    for _, _, known in _tables(model, prompt, store):
+        there = [text for text in texts if not math.isnan(known.get(text, math.nan))]
+        best = max(best, there, key=len)
     return best
 
 
@@ -101,35 +102,42 @@ def digest(model: Recorded, prompts: Sequence[Prompt], *, store: Store) -> str:
     """
     tables = [_tables(model, prompt, store) for prompt in prompts]
     return json.dumps(
-        [[(each.key, each.provenance["sha256"]) for _, each in some] for some in tables]
+        [[(each.key, each.provenance["sha256"]) for _, each, _ in some] for some in tables]
     )
 
 
-def _tables(model: Recorded, prompt: Prompt, store: Store) -> list[tuple[str, Stored]]:
-    """Return the published tables under a prompt, each as (kind, table); kinds: "items", "words".
+def _tables(model: Recorded, prompt: Prompt, store: Store) -> list[_Table]:
+    """Return the published tables under a prompt, each as (kind, table, scores by text).
+
+    The kinds are "items", which come first, and "words".
 
     The model remembers them: audits look up texts under 54 prompts. Raises as `items` does where
     there is no table.
     """
-    place = ("tables", store.root, prompt.text)
-    return model.remembered(place, lambda: list(_read_tables(model, prompt, store)))
+
+    def read() -> list[_Table]:
+        found = zip(("items", "words"), _read_tables(model, prompt, store), strict=True)
+        return [(what, each, _by_text(each.frame)) for what, each in found if each is not None]
+
+    return model.remembered(("tables", store.root, prompt.text), read)
 
 
-def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tuple[str, Stored]]:
-    imported = store.read(key_of(_fields(model, prompt.text, ITEMS)))
-    if imported is not None:
-        yield "items", imported
+def _by_text(frame: pd.DataFrame) -> dict[str, float]:
+    return dict(zip(frame["text"].tolist(), frame["score"].tolist(), strict=True))
+
+
+def _read_tables(
+    model: Recorded, prompt: Prompt, store: Store
+) -> tuple[Stored | None, Stored | None]:
+    items = store.read(key_of(_fields(model, prompt.text, ITEMS)))
     words = _stored(model, prompt, store, [WORDS])
-    if words is not None:
-        yield "words", words
-    if imported is None and (words is None or prompt.text in human_ratings.PROMPTS):
+    if items is None and (words is None or prompt.text in human_ratings.PROMPTS):
         try:
-            referred = _items_of_reference(model, prompt, store)
+            items = _items_of_reference(model, prompt, store)
         except ReferenceMissing:
             if words is None:
                 raise
-        else:
-            yield "items", referred
+    return items, words
 
 
 def _stored(
@@ -142,9 +150,10 @@ def _stored(
     for kind in kinds:
         if (found := store.read(key_of(_fields(model, prompt.text, kind)))) is not None:
             return found
-    if paths := published_score_tables.mirrored(model.spec.source):
+    asked = [name for name, each in FAMILY.items() if each.text == prompt.text]
+    if asked and (paths := published_score_tables.mirrored(model.spec.source)):
         table = published_score_tables.merged(paths)[0]
-        for name in [name for name, each in FAMILY.items() if each.text == prompt.text]:
+        for name in asked:
             found = _store_words(model, table, name, store)[0]
     return found
 
