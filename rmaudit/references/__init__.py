@@ -44,7 +44,6 @@ class References:
         """
         self.own_words = own_words or OwnWords()
         self._salt, self.fitting = salt, fitting
-        self._valence: pd.Series[float] | None = None
         self._held_out_counts: dict[str, str] = {}
         self._caveats_on_lists: dict[str, str] = {}  # of words of one's own that were given
 
@@ -83,10 +82,7 @@ class References:
         """
         from rmaudit.references.lexicons import pooled
 
-        if self._valence is None:  # an audit and its null controls ask for it some dozen times
-            first, others = self.lexicon("labmt"), self.lexicons("vader", "afinn", "bing")
-            self._valence = pooled(first, list(others.values()))
-        return self._valence.copy()
+        return pooled(self.lexicon("labmt"), list(self.lexicons("vader", "afinn", "bing").values()))
 
     def has(self, name: str) -> bool:
         """Return whether the run has the list `name`: the user's, or rmaudit's in English runs."""

@@ -109,6 +109,15 @@ def pooled(first: pd.Series[float], others: Sequence[pd.Series[float]]) -> pd.Se
     these rate: so its error has mean 0 given its rating, and slopes on the whole are not flattened
     (regression calibration). Lexicons that share fewer than `FEWEST` words with `first` add none.
     """
+    given = ((str(s.name), tuple(s.index.tolist()), tuple(s.tolist())) for s in (first, *others))
+    return _cached_pooled(*given).copy()
+
+
+@lru_cache(maxsize=4)  # audits, null controls and models are many, and the lexicons are the same
+def _cached_pooled(*given: tuple[str, tuple[str, ...], tuple[float, ...]]) -> pd.Series[float]:
+    first, *others = (
+        pd.Series(values, pd.Index(words), name=name) for name, words, values in given
+    )
     table = pd.concat([first, *others], axis=1, keys=range(len(others) + 1))
     known = table[0].copy()
     for many in range(len(others), 0, -1):
