@@ -52,12 +52,17 @@ def probes(case: Case) -> Probes:
     """
     from rmaudit.scores.changed_answers import changed, probes_of, subset_of_pairs
 
-    def make() -> Probes:
-        asked = probes_of(subset_of_pairs(_own_pairs(case)))
-        return asked.scored(case.options.scores.pairs(case.model, changed(asked.answers)))
+    file = _pairs_file(case)
 
-    place = ("probes", case.model.spec, _pairs_file(case))
-    return _noted(case, case.memory.once(place, make))
+    def ask() -> tuple[Probes, pd.DataFrame]:
+        asked = probes_of(subset_of_pairs(_own_pairs(case)))
+        return asked, changed(asked.answers)
+
+    def make() -> Probes:
+        asked, answers = case.memory.once(("changed", file), ask)
+        return asked.scored(case.options.scores.pairs(case.model, answers))
+
+    return _noted(case, case.memory.once(("probes", case.model.spec, file), make))
 
 
 def samples(case: Case) -> Samples:
@@ -129,13 +134,15 @@ def _drawn(case: Case) -> Samples:
 
 def _of_kinds(case: Case, fixture: str) -> Pairs:
     """Return the pairs of a fixture of conduct, with rewards; scored once for a run's audits."""
+    file, every = _pairs_file(case), case.options.asked.everything
+
+    def ask() -> Pairs:
+        return _conduct_pairs(fixture, _own_pairs(case), every=every)
 
     def make() -> Pairs:
-        every = case.options.asked.everything
-        return _with_rewards(case, _conduct_pairs(fixture, _own_pairs(case), every=every))
+        return _with_rewards(case, case.memory.once((fixture, file), ask))
 
-    place = (fixture, case.model.spec, _pairs_file(case))
-    return _noted(case, case.memory.once(place, make))
+    return _noted(case, case.memory.once((fixture, case.model.spec, file), make))
 
 
 def _conduct_pairs(fixture: str, own: Pairs | None, *, every: bool) -> Pairs:
