@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -35,14 +35,20 @@ CONFIG: ConfigDict = {
 }
 
 
-def encode(value: DataclassInstance) -> str:
-    """Return a dataclass as ASCII JSON text; raise for a NaN or an infinity.
+def encode(value: DataclassInstance, indent: int | None = None) -> str:
+    """Return a dataclass as ASCII JSON text, on one line or indented; raise for NaN, infinities.
 
     Raises:
         ValueError: it holds a NaN or an infinity.
     """
-    plain = asdict(value)
-    return json.dumps(plain, indent=1, ensure_ascii=True, allow_nan=False, default=date.isoformat)
+    return json.dumps(value, indent=indent, ensure_ascii=True, allow_nan=False, default=_as_json)
+
+
+def _as_json(value: DataclassInstance | date) -> Any:  # noqa: ANN401  (JSON)
+    """Return a dataclass as its fields by name, and a day in ISO 8601."""
+    if isinstance(value, date):
+        return value.isoformat()
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def decode(kind: type[_Typed], text: str) -> _Typed:

@@ -291,14 +291,16 @@ class Results:
     """What audits without a bound measured: shown, and no part of the verdict."""
 
 
-def write(results: Results, path: Path) -> None:
-    """Write results to a file as ASCII JSON: the whole file, or none.
+def write(results: Results, path: Path, indent: int | None = 1) -> None:
+    """Write results to a file as ASCII JSON, a line a value: the whole file, or none.
+
+    Without an `indent` all is on one line, which is written ten times as fast.
 
     Raises:
         ValueError: a number is not finite.
         OSError: it cannot be written.
     """
-    write_text(path, json_codec.encode(results) + "\n")
+    write_text(path, json_codec.encode(results, indent) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -105,7 +105,8 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     records = _records([*findings, *figures], store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
     made_of = collect(run, specs, records, findings, own_words=own_words)
-    results_document.write(with_blessed(replace(made_of, figures=tuple(figures)), blessed), path)
+    whole = with_blessed(replace(made_of, figures=tuple(figures)), blessed)
+    results_document.write(whole, path, indent=None)  # it is written anew as soon as it is read
     results = results_reader.read(path)
     results_document.write(results, path)  # as who reads it would write it: 1.0 where there was 1
     return results, folder
