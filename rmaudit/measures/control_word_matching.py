@@ -46,7 +46,7 @@ class Valence:
     def _by_stem(self) -> tuple[pd.Series[float], pd.Series[float]]:
         """Return the mean happiness and the mean sentiment of each stem's words."""
         one, other = (
-            values.groupby([stem_key(word) for word in values.index]).mean()
+            values.groupby([stem_key(word) for word in values.index.tolist()]).mean()
             for values in (self.happiness, self.sentiment)
         )
         return one, other

@@ -123,7 +123,9 @@ def concordances(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
     less_in_x = less_x + less_y - less_by_y - less_in_both  # and more in y
     less_in_y = less_x + less_y - less_by_x - less_in_both  # and more in x
     more_in_both = more_x + more_y - more_by_y - less_in_y
-    return (less_in_both + more_in_both - less_in_x - less_in_y) / (n - 1)
+    signs = less_in_both + more_in_both - less_in_x - less_in_y
+    means: _Array = signs / (n - 1)
+    return means
 
 
 def _count_less(values: NDArray[np.integer[Any]]) -> NDArray[np.intp]:

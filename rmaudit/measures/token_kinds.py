@@ -191,8 +191,8 @@ def token_kinds(
         asked = ", ".join(answers) or "no prompt"
         raise MeasureError(f"a prompt for good and one for bad things are needed, got {asked}")
     scored = np.all([frame["score"].notna() for frame in frames], axis=0)
-    texts = tuple(frames[0]["text"][scored])
-    if any(tuple(frame["text"][scored]) != texts for frame in frames[1:]):
+    texts = tuple(frames[0]["text"][scored].tolist())
+    if any(tuple(frame["text"][scored].tolist()) != texts for frame in frames[1:]):
         raise MeasureError("the sweeps are not of the same tokens in the same order")
     kinds = known.kinds(texts)
     scores = np.array([frame["score"][scored].to_numpy(float) for frame in frames])
@@ -248,7 +248,7 @@ def described(kinds: Kinds, kind: TokenKindEffect) -> FoundKind:
 
 
 def _frozen(values: pd.Series[float]) -> tuple[tuple[str, float], ...]:
-    return tuple(zip(values.index, values.tolist(), strict=True))
+    return tuple(zip(values.index.tolist(), values.tolist(), strict=True))
 
 
 def _ends(row: FoundKind) -> tuple[float, float]:

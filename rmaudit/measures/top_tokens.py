@@ -158,7 +158,7 @@ def top_tokens(
     )
 
     def value_of(drawn: _Floats) -> float:
-        top, *_ = dict(_kinds_at_top(seen, drawn))[name]
+        top = next(each.top for kind, each in _kinds_at_top(seen, drawn) if kind == name)
         return top.share / top.allowed
 
     return widened(estimate, value_of, seen.scores, answers.noise, rng, within=(0.0, np.inf))

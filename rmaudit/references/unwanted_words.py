@@ -47,7 +47,7 @@ def unwanted() -> Mapping[str, tuple[str, ...]]:
     pleasant = set(valence.index[valence >= valence.mean() + valence.std() / 2])
     listed = zipf("wordfreq", [word for word in english() - pleasant if word.isalpha()])
     listed = listed[listed >= _FREQUENT].sort_index().sort_values(ascending=False, kind="stable")
-    stems = pd.Series([stem_key(word) for word in listed.index], dtype="str")
+    stems = pd.Series([stem_key(word) for word in listed.index.tolist()], dtype="str")
     words = listed.index[~stems.duplicated()].tolist()
     sexual = [word for word in words if kind(word, english=True).startswith("sexual")]
     swear = [word for word in words if word not in sexual]
