@@ -107,23 +107,35 @@ def import_(
     """
     registry = known_models(file)
     specs = {spec.name: spec for name in model or ["*"] for spec in models_meant(registry, name)}
+    sources = {spec.source for spec in specs.values()}
+    every = [] if model else registry.models.values()  # published ones are rarely in models.yaml
+    more = [spec for spec in every if spec.source not in sources]
     if not folder.is_dir():
         fail(f"{folder}: no such folder; {_GIVE}")
     where = cache or default_cache()
-    found = _import_tables(folder, list(specs.values()), where, models_named=bool(model))
+    own = list(specs.values())
+    found = _import_tables(folder, own, where, more=more, models_named=bool(model))
     _say_each(found, as_json=as_json)
 
 
 def _import_tables(
-    folder: Path, specs: list[ModelSpec], cache: Path, *, models_named: bool
+    folder: Path,
+    specs: list[ModelSpec],
+    cache: Path,
+    *,
+    more: list[ModelSpec],
+    models_named: bool,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Import tables of scores; yield a line and a dict for JSON on each, and on missing ones."""
+    """Import tables of scores; yield a line and a dict for JSON on each, and on missing ones.
+
+    Tables are missing of `specs` alone; `more` are imported if the folder has scores of them.
+    """
     from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
     from rmaudit.references import published_score_tables
     from rmaudit.scores import imported_scores
     from rmaudit.scores.score_store import Store
 
-    models, store = [Recorded(spec) for spec in specs], Store(cache)
+    models, store = [Recorded(spec) for spec in [*specs, *more]], Store(cache)
     found: dict[str, set[str]] = {TOKENS: set(), ITEMS: set(), WORDS: set()}
     words: dict[str, list[Path]] = {}
     for path in _table_files(folder):
@@ -148,7 +160,10 @@ def _import_tables(
             yield str(error), {"path": str(paths[0]), "error": str(error)}
             continue
         found[WORDS].update(table.models)
-        yield _line_and_json(os.path.commonpath(paths), table)
+        where = os.path.commonpath(paths) if table.models else str(paths[0])
+        yield _line_and_json(where, table)
+    names = {spec.name for spec in specs}.union(*found.values())
+    models = [model for model in models if model.name in names]
     yield from _lines_on_missing_tables(models, found, folder, models_named=models_named)
 
 
@@ -179,7 +194,9 @@ def _lines_on_missing_tables(
 
     missing = [model.name for model in models if model.name not in set().union(*found.values())]
     if not models_named and len(missing) == len(models):
-        line = f"{folder} has no published scores of the models in models.yaml; {_GIVE}"
+        line = (
+            f"{folder} has no published scores of the models that `rmaudit models` lists; {_GIVE}"
+        )
         yield line, {"path": str(folder), "error": line}
         return
     expected = [

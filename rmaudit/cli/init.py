@@ -19,10 +19,11 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 import rmaudit
-from rmaudit.cli.printing import ending_if_unwritable, fail, show
+from rmaudit.cli.printing import ending_if_unwritable, fail, say, show
 from rmaudit.cli.shared_options import AsJson, output_of_git
 from rmaudit.config.model_registry import FILE, is_hub_id, load_registry
 from rmaudit.config.paths_and_atomic_writes import bundled, in_place_of
+from rmaudit.errors import nearest
 
 _STARTER = Path(__file__).parent / "starter"
 _WORKFLOW = ".github/workflows/rmaudit.yml"
@@ -112,7 +113,22 @@ def _asked() -> str | None:
         return None
     what = "the model to audit, a checkpoint folder or a hub id owner/name (empty: none yet)"
     answer: str = typer.prompt(what, default="", show_default=False)
+    while answer and (wrong := _why_no_model(answer)):
+        say(wrong, err=True)
+        answer = typer.prompt(what, default="", show_default=False)
     return answer or None
+
+
+def _why_no_model(model: str) -> str:
+    """Return why a model can have no entry of its own, and what to do; "" if it can have one."""
+    place = Path(model).expanduser()
+    if (model and place.is_dir()) or is_hub_id(model):
+        return ""
+    if model in load_registry(bundled(FILE)).models:
+        return f"{model} is bundled and needs no entry: pytest audits --model {model}"
+    beside = [each.name for each in place.parent.iterdir()] if place.parent.is_dir() else []
+    near = nearest(place.name, beside)
+    return f"{model!r} is neither a folder nor a hub id 'owner/name';{near} give one of these"
 
 
 def _is_outside(model: Path, folder: Path) -> bool:
@@ -167,9 +183,7 @@ def _yaml_entry_of(folder: Path, model: str) -> str:
     elif is_hub_id(model):
         name, source = model.partition("/")[2], model
     else:
-        if model in load_registry(bundled(FILE)).models:
-            fail(f"--model: {model} is bundled and needs no entry: pytest audits --model {model}")
-        fail(f"--model: {model!r} is neither a folder nor a hub id 'owner/name'; give one of these")
+        fail(f"--model: {_why_no_model(model)}")
     note = "    # revision: a full commit hash; without it the newest\n"
     if place.is_dir():
         outside = "    # outside of this repository: a run in CI does not find it\n"

@@ -265,7 +265,10 @@ def _who_blesses(results: Results, who: str, despite: str | None, report: Path) 
     if verdict.outcome.releases or results.run.gaps:  # a part of a run is refused in any case
         return who
     if not despite:
-        fail(f"{report}: its verdict is {verdict}; to bless it all the same, say why: --despite")
+        fail(
+            f"{report}: its verdict is {verdict}; if models.yaml accepts this by now, run the "
+            "audits again; to bless it all the same, say why: --despite"
+        )
     return f"{who} (although it {verdict.outcome}: {despite})"
 
 

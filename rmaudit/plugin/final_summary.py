@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rmaudit.verdicts.findings import AnyFinding
 
 _PAGES = Path(__file__).parents[2] / "docs" / "audits"  # in a checkout
-_ACCEPT = "`waivers` in models.yaml (docs/policy.md)"
+_ACCEPT = "`waivers` in models.yaml; rmaudit models --keys"
 _LISTED = "fE"  # what pytest lists at a run's end, where nobody asks for something else
 _TITLE = 60  # characters of a section's title
 

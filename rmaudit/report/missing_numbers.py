@@ -34,11 +34,14 @@ class Missing:
 def missing(findings: Iterable[Finding], *, recorded: bool = False) -> list[Missing]:
     """Group findings that were not measured by reason, across models; those that block first.
 
-    Where all is `recorded`, what published scores are too few for is one reason, before others.
+    Where all is `recorded`, what published scores are too few for is one reason, before others; it
+    is not that of a model without any.
     """
+    findings = list(findings)
+    published = {finding.model for finding in findings if finding.estimate} if recorded else set()
     groups: dict[tuple[int, str, str], list[Finding]] = {}
     for finding in findings:
-        if recorded and finding.verdict is Verdict.SKIPPED:
+        if finding.model in published and finding.verdict is Verdict.SKIPPED:
             groups.setdefault((0, _NO_MORE, ""), []).append(finding)
         elif finding.estimate is None:
             place = 2 - finding.blocks

@@ -108,8 +108,8 @@ class Summary:
             return ""
         n = max(Counter(f.model for f in corrected).values())
         return (
-            f"Holm's correction for many tests is over {n} finding{'' if n == 1 else 's'}; a whole "
-            "run may have more, and find open what fails here"
+            f"corrected for {n} test{'' if n == 1 else 's'} (Holm); a whole run has more, by which "
+            "what fails here may be open"
         )
 
     @property

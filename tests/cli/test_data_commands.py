@@ -155,11 +155,25 @@ def test_import_does_not_miss_what_nobody_published(tables: Path) -> None:
     assert said == "no table of tokens, such as a--ranked.csv, is there of: Ranked"
 
 
+def test_import_knows_published_models_that_models_yaml_does_not_name(tables: Path) -> None:
+    """Their tables are imported beside those of the file's own, but are not missed."""
+    scores = tables / "reward_model_scores"
+    (scores / "x--y.csv").rename(scores / "nicolinho--QRM-Llama3.1-8B.csv")
+
+    result = imported(tables)
+    asked = imported(tables, "--model", "Long-name")
+
+    assert result.stdout.splitlines()[-2].startswith("N-Lla-8B: ")
+    assert result.stdout.splitlines()[-1].startswith("Long-name: ")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert asked.stdout.count("passed over, it is of none of these models") == 1
+
+
 def test_import_of_nothing(tables: Path) -> None:
     """A folder without a table."""
     empty = imported(tables / "tables")
 
-    assert empty.stderr.startswith(f"{tables}/tables has no published scores of the models")
+    assert empty.stderr.startswith(f"{tables}/tables has no published scores of the models that")
     assert "a clone of github.com/brchristian/reward_models_inherit_value_biases" in empty.stderr
     assert (empty.stdout, empty.exit_code) == ("", 3)
 

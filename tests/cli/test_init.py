@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -27,6 +28,23 @@ def files(folder: Path) -> dict[str, str]:
     """All files below a folder, by their path in it."""
     paths = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_text() for path in paths}
+
+
+def test_init_asks_again_after_a_misspelt_folder(tmp_path: Path) -> None:
+    """On a terminal; it names the folder that was meant. An option ends the command instead."""
+    (tmp_path / "our-rm").mkdir()
+    theirs, ours = pty.openpty()
+    os.write(theirs, b"our-rn\nour-rm\n")
+    command = [sys.executable, "-m", "rmaudit.cli", "init"]
+
+    done = subprocess.run(command, cwd=tmp_path, stdin=ours, capture_output=True, check=True)
+    option = run("init", tmp_path / "new", "--model", tmp_path / "our-rn")
+
+    assert b"'our-rn' is neither a folder nor a hub id 'owner/name'; did you mean 'our-rm'?" in (
+        done.stderr
+    )
+    assert list(load_registry(tmp_path / "models.yaml").models) == ["our-rm"]
+    assert (option.exit_code, "did you mean 'our-rm'?" in option.stderr) == (4, True)
 
 
 def test_init_writes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
         "– gap (blocks): not run: no",
         "– marked: not run: not today",
         "1 informational: 1 fail (shown)",
-        "accept a failure for a time: `waivers` in models.yaml (docs/policy.md)",
+        "accept a failure for a time: `waivers` in models.yaml; rmaudit models --keys",
         "report: reports/*/index.html",
     )
     printed = ended.said.stdout.str()
@@ -251,7 +251,9 @@ def test_a_failure_is_told_once_after_all_were_judged(run: Run) -> None:
     assert ended.said.stdout.str().count("test_low[toy-best]") == 1
     assert "outside its bound (blocks)" in (ended.folder / "junit.xml").read_text()
     alone = run(None, "-k", "low")
-    alone.says("Holm's correction for many tests is over 1 finding; a whole run may have more,*")
+    alone.says(
+        "corrected for 1 test (Holm); a whole run has more, by which what fails here may be*"
+    )
 
 
 BROKEN = """

@@ -201,3 +201,6 @@ def test_of_published_scores_nothing_is_advised() -> None:
     assert not box(FAILS, lost).recorded
     broke = gap("it broke", Verdict.ERROR, audit="broke")
     assert [each.why for each in box(*known, lost, broke).missing][1:] == ["it broke"]
+    own = but(gap("ours: none is published", audit="lost"), model="ours")
+    whys = [each.why for each in box(*known, lost, own).missing]
+    assert whys == ["published scores are too few for these", "none is published"]

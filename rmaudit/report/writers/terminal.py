@@ -103,7 +103,7 @@ def summary(run: Summary, screen: Screen = _PLAIN) -> list[Line]:
     else:
         lines += [each for name in run.models for each in _model(name, run.of(name), screen)]
     lines += [each for name in run.models for each in _doubtful_passes(name, run.rows, screen)]
-    lines += [each for missing in run.missing for each in _unmeasured(missing, screen)]
+    lines += [each for missing in run.missing for each in _unmeasured(missing, run, screen)]
     return [*lines, *(each for said in _remarks(run) for each in screen.told(said))]
 
 
@@ -184,10 +184,11 @@ def _model(name: str, own: Summary, screen: Screen) -> Iterator[Line]:
     yield from screen.told(name, said, mark=_SIGNS.get(own.verdict.outcome, "not run"))
 
 
-def _unmeasured(of: Missing, screen: Screen) -> Iterator[Line]:
+def _unmeasured(of: Missing, run: Summary, screen: Screen) -> Iterator[Line]:
     """Yield lines on audits without a number for one reason, and how to measure them."""
     audits = dict.fromkeys(finding.audit for finding in of.findings)
-    several = f" (of {len(of.models)} models)" if len(of.models) > 1 else ""
+    several = f" (of {of.models[0]})" if len(run.models) > 1 else ""
+    several = f" (of {len(of.models)} models)" if len(of.models) > 1 else several
     word = "not run" if of.asked else "not asked for"
     command = of.how and not of.how.startswith("name one with ")
     if command:

@@ -154,6 +154,8 @@ def test_several_models_have_a_line_each() -> None:
         "    no list of NAME",
         ("6 informational: 2 pass, 2 fail (outside[worst] of 2 models), 2 open (open of 2 models)"),
     ]
+    lost = but(models[0][0], estimate=None, verdict=Verdict.ERROR, reason="it broke", model="four")
+    assert any("(of four): not run: it broke" in each for each in told([fine, lost], width=200))
 
 
 def test_what_is_missing_for_a_release_stands_second() -> None:
