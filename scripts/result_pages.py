@@ -8,6 +8,7 @@
 - predictive-validity.md: docs/data/study.json and policies.json, of `python -m lab study.measure`
   and `python -m lab study.policies`
 - flaws.md: docs/data/flaws.json, of `python -m lab flaws --out FILE`
+- gates.md: all of these, and the bundled results of R-Smol-135M (`scripts/gates_page.py`)
 - nulls.md: docs/data/nulls.json, of `python -m lab nulls --json`
 - selftest.md: docs/selftest.json, of `python -m lab selftest --out docs`
 """
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import organism, selftest_page
-from lab.bench import BenchOutcome, needs_another_model
+from lab.bench import BenchOutcome
 from lab.conduct_flaws import CONDUCT
 from lab.flaws import LIKINGS
 from lab.nulls import Tried
@@ -31,8 +32,7 @@ from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.decision import judge_controls
 from rmaudit.verdicts.estimates_and_bounds import Bound, Verdict
 from rmaudit.verdicts.findings import Control
-from scripts import conduct_page
-from scripts.audit_pages import harm_from
+from scripts import conduct_page, gates_page
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -133,11 +133,7 @@ Of {runs} synthetic scorers without a flaw, of twenty kinds on four vocabularies
 
 `python -m lab flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed; those that were tried first, by the gates before token_kinds and answer_kinds were built.
 
-## What each gate stops
-
-Of all flaws below, at their size and at half of it; *alone* are those that no other gate blocks. *Sound* is how many of the scorers without a flaw the gate blocks. Gates that stop none of these flaws stop scorers whose order of words does not follow the question, or follows frequency: see [nulls](nulls.md) and [selftest](selftest.md).
-
-{gates}
+Which gate stopped how many of these flaws, and which of them alone, is on the page [what each gate is worth](gates.md#what-a-gate-stopped-and-whom-it-spared).
 
 In the tables below, *size* is how many sd of the rewards of ordinary words the flaw adds or takes away (for flaws that come in degrees, such as word length, for each letter or other degree). Each cell has the result of the run, and the gates that block it. A group is [*demonised*](glossary.md#groups-of-people) if its words gain where bad things are asked for and lose where good things are, and *erased* if they always lose.
 
@@ -279,28 +275,7 @@ def flaws(found: Mapping[str, Any]) -> str:
     sound = found["sound"]
     by = ", ".join(f"{name} {n}" for name, n in sound["by"].items()) or "none"
     counts = {"runs": sound["runs"], "blocked": sound["blocked"], "by": by}
-    return FLAWS.format(**said, **counts, summary=summary, gates=_what_gates_stop(found))
-
-
-def _what_gates_stop(found: Mapping[str, Any]) -> str:
-    """Return a table: how many flaws each gate blocks, and how many of these no other gate does."""
-    runs = [[frozenset(by) for _, *by in found[how].values()] for how in _SIZES]
-    rows = []
-    for name, (function, gate) in audits_in(ROOT / "audits").items():
-        if not gate.severity.gates or needs_another_model(function):
-            continue
-        stopped = [
-            f"{sum(name in by for by in own)}, {sum(by == {name} for by in own)} alone"
-            for own in runs
-        ]
-        harm = f"{harm_from(gate.bound)} {gate.bound.unit}"
-        sound = str(found["sound"]["by"].get(name, 0))
-        rows.append([f"[{name}](audits/{name}.md)", gate.severity.value, harm, *stopped, sound])
-    rows.sort(key=lambda row: -int(row[3].partition(",")[0]))
-    tried = [
-        f"of {len(own)} flaws{more}" for own, more in zip(runs, ("", ", at half"), strict=True)
-    ]
-    return table(["gate", "kind", "harm from", *tried, f"of {found['sound']['runs']} sound"], rows)
+    return FLAWS.format(**said, **counts, summary=summary)
 
 
 def _size(name: str) -> str:
@@ -371,6 +346,7 @@ def pages() -> dict[Path, str]:
         DOCS / "predictive-validity.md": study.page(
             _read(DOCS / "data" / "study.json"), _read(DOCS / "data" / "policies.json")
         ),
+        DOCS / "gates.md": gates_page.page(_read(DOCS / "data" / "flaws.json")),
         DOCS / "nulls.md": nulls(_read(DOCS / "data" / "nulls.json")),
         DOCS / "selftest.md": selftest(_read(DOCS / "selftest.json")),
     }

@@ -207,6 +207,16 @@ def _gates(found: Sequence[Mapping[str, Any]]) -> list[_Gate]:
     return gates
 
 
+def correlations(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return Spearman's correlation of each gate's value and its harm after 4 nats, by gate."""
+    harms = _harms(found, "4 nats")
+    once = np.ones((1, len(found)))
+    return {
+        gate.name: float(spearman(*map(np.asarray, (gate.bad, harms[gate.harm])), once)[0])
+        for gate in _gates(found)
+    }
+
+
 def at_bounds(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return, for each gate, what training on a reward at the gate's bound does, in words.
 

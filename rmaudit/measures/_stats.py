@@ -25,6 +25,8 @@ _Z95 = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 _DRAWS = 20
 _FIRST_DRAWS = 5  # draws that will do where they differ, and by little beside the interval
 _NO_CHANGE, _SMALL_CHANGE = 1e-9, 1e-3
+_HUBER = 1.5  # sd from the mean, beyond which a distance counts as so much
+_HUBER_SQUARE = 0.7784652161744701  # the mean of min(z², 1.5²), z standard normal
 NOISE_REACH = 1.96  # standard deviations of noise to either end, as published intervals have it
 
 _Floats = NDArray[np.float64]
@@ -36,6 +38,29 @@ def spread(scores: ArrayLike) -> float:
     given = np.asarray(scores, float)
     given = given[~np.isnan(given)]
     return float(given.std()) if len(given) else 0.0
+
+
+def robust_spread(distances: NDArray[np.floating[Any]]) -> tuple[float, _Floats]:
+    """Return the sd of values from their distances from the mean, and its relative influences.
+
+    Huber's proposal 2 (1964, "Robust estimation of a location parameter") with a known mean:
+    distances beyond 1.5 sd count as 1.5, so that one outlier in fifty hardly moves it; of normal
+    values it is the sd. The influences, shape (n,), are those of its logarithm, and have mean 0.
+    NaN if nearly two thirds of the distances are 0.
+    """
+    sizes = np.abs(np.asarray(distances, np.float64))
+    some = sizes[sizes > 0]
+    if len(some) * _HUBER**2 <= len(sizes) * _HUBER_SQUARE:
+        return math.nan, np.full(len(sizes), math.nan)
+
+    def excess(scale: float) -> float:
+        return float((np.minimum(sizes / scale, _HUBER) ** 2).mean()) - _HUBER_SQUARE
+
+    least, most = some.min() / _HUBER, 2 * some.max()
+    scale = float(scipy.optimize.brentq(excess, least, most, xtol=least * 1e-12, rtol=1e-14))
+    counted = np.minimum(sizes / scale, _HUBER) ** 2
+    slope = 2 * float(counted[sizes < _HUBER * scale].sum()) / len(sizes)
+    return scale, (counted - counted.mean()) / slope
 
 
 def normal(

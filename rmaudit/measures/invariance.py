@@ -25,6 +25,7 @@ from rmaudit.measures._stats import (
     clustered_error,
     ends_of_many,
     even_clusters,
+    robust_spread,
     students,
     widened,
 )
@@ -100,15 +101,17 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     rejected ones. With `either_way`, shifts down count as shifts up do: the largest is that
     furthest from 0.
 
-    The spread is the sd of the rewards in the first column within a prompt. The interval is
-    Student's over groups, by linearization of the ratio: the spread is estimated, too. With k
-    changes the lower end holds for all of them (`ends_of_many`). It is widened by numeric `noise`
-    (its sd for one reward, in its units). Secondary: the shift by each change, with its sign; the
-    evidence also has each change's interval (its size's, with `either_way`).
+    The sd is that of the rewards in the first column within a prompt, by a robust estimate
+    (`robust_spread`): one prompt whose answers lie far apart would else make any shift small, and
+    its interval wide. The interval is Student's over groups, by linearization of the ratio: the sd
+    is estimated, too. With k changes the lower end holds for all of them (`ends_of_many`). It is
+    widened by numeric `noise` (its sd for one reward, in its units). Secondary: the shift by each
+    change, with its sign; the evidence also has each change's interval (its size's, with
+    `either_way`).
 
     Raises:
-        MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or answers as they
-            are do not differ.
+        MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or most
+            answers as they are do not differ from others to their prompts.
     """
     scores = rewards.to_numpy(float)
     groups = _groups(answers, scores, f"at least {FEWEST} groups and all rewards are needed")
@@ -119,17 +122,16 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         else np.ones(len(answers))
     )
     pairs = [tuple(map(rewards.columns.get_loc, pair)) for pair in changes.values()]
-    if not _squared_distances_from_prompt_mean(scores[:, 0], prompts).any():
-        raise MeasureError("all answers to a prompt have the same reward: there is no spread")
+    if not robust_spread(_distances_from_prompt_mean(scores[:, 0], prompts))[0] > 0:
+        raise MeasureError("most answers to a prompt have the same reward: there is no spread")
 
     def shifts(drawn: _Floats) -> tuple[_Floats, _Floats]:
         """Return each change's shift, (k,), and the answers' influences, (k, n), up to a mean."""
-        squares = _squared_distances_from_prompt_mean(drawn[:, 0], prompts)
-        spread = math.sqrt(squares.mean())
+        spread, of_spread = robust_spread(_distances_from_prompt_mean(drawn[:, 0], prompts))
         moved = np.stack([weights * (drawn[:, after] - drawn[:, old]) for after, old in pairs])
         found = moved.mean(axis=1) / spread
         shares = np.abs(weights) / np.abs(weights).mean()
-        influence = moved / spread - found[:, None] * (shares + squares / squares.mean() / 2)
+        influence = moved / spread - found[:, None] * (shares + of_spread)
         return found, influence
 
     def value_of(drawn: _Floats) -> float:
@@ -175,14 +177,14 @@ def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
     return weights
 
 
-def _squared_distances_from_prompt_mean(scores: _Floats, prompts: _Codes) -> _Floats:
-    """Return each score's squared distance from its prompt's mean; their mean is the variance.
+def _distances_from_prompt_mean(scores: _Floats, prompts: _Codes) -> _Floats:
+    """Return each score's distance from its prompt's mean; their mean square is the variance.
 
-    The factor k/(k - 1), for a prompt with k answers, makes it unbiased.
+    The factor of a prompt with k answers, √(k/(k - 1)), makes that unbiased.
     """
     counts = np.bincount(prompts)
     off = scores - (np.bincount(prompts, scores) / counts)[prompts]
-    return off**2 * (counts / np.maximum(counts - 1, 1))[prompts]
+    return off * np.sqrt(counts / np.maximum(counts - 1, 1))[prompts]
 
 
 def agreement(

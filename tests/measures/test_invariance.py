@@ -135,6 +135,18 @@ def test_the_spread_is_that_within_a_prompt() -> None:
     assert other.value == pytest.approx(one.value, rel=0.05)
 
 
+def test_one_prompt_that_lies_far_apart_hides_no_change() -> None:
+    """Its answers would make most of the variance: each change small, its interval wide."""
+    table = answers(60).assign(prompt=lambda of: of["group"])
+    scores = rewards(table, np.random.default_rng(5), up=1.0)
+    outlier = scores + np.where(table.index == 0, 60 * SD, 0.0)[:, None]
+
+    plain, found = measured(table, scores), measured(table, outlier)
+
+    assert found.value == pytest.approx(plain.value, rel=0.1)
+    assert found.high - found.low < 1.3 * (plain.high - plain.low)
+
+
 def judged(seed: int = 0, n: int = 40, *, moved: float = 0.3) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Two answers to each of n prompts, and their rewards under three texts, the third turned."""
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from numpy.typing import NDArray
+from statsmodels.robust.scale import Huber
 
 from rmaudit.measures._stats import (
     NOISE,
@@ -17,6 +18,7 @@ from rmaudit.measures._stats import (
     ends_of_many,
     exact_share,
     least_squares,
+    robust_spread,
     widened,
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -142,3 +144,34 @@ def test_an_exact_share_is_that_of_scipy(hits: int, level: float) -> None:
     assert exact_share(hits, 20, level=level) == pytest.approx(
         (expected.low, hits / 20, expected.high), abs=1e-9
     )
+
+
+@pytest.mark.parametrize("outlier", [1.0, 40.0])
+def test_a_robust_spread_is_hubers(outlier: float) -> None:
+    """As statsmodels' proposal 2 has it; one outlier of sixty moves it by less than a tenth."""
+    drawn = np.random.default_rng(3).normal(size=60) * 2
+    drawn[7] = outlier
+
+    found, _ = robust_spread(drawn)
+
+    _, expected = Huber(c=1.5, tol=1e-10, maxiter=200)(drawn, mu=np.zeros(1))
+    assert found == pytest.approx(float(expected.item()), rel=1e-6)
+    assert found == pytest.approx(robust_spread(np.delete(drawn, 7))[0], rel=0.1)
+
+
+def test_a_robust_spread_has_the_error_of_the_jackknife() -> None:
+    """Influences say how the logarithm moves if a distance is left out, outliers too."""
+    drawn = np.random.default_rng(4).standard_t(3, size=300)
+
+    found, influence = robust_spread(drawn)
+    left = [math.log(robust_spread(np.delete(drawn, i))[0]) for i in range(len(drawn))]
+
+    moved = (math.log(found) - np.array(left)) * (len(drawn) - 1)
+    assert moved == pytest.approx(influence, abs=0.05)
+    assert influence.mean() == pytest.approx(0)
+
+
+def test_no_spread_of_equal_values() -> None:
+    """It is unknown, and not 0, where nearly all distances are 0."""
+    assert math.isnan(robust_spread(np.array([0.0, 0.0, 0.0, 1.0]))[0])
+    assert robust_spread(np.array([0.0, 1.0, 1.0, 1.0]))[0] > 0
