@@ -31,6 +31,7 @@ _ORDER = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)  # the worst first
 _VALUES = ("effect", "shift", "gap", "value")  # what evidence calls a kind's value
 _LEVEL, _POWER = 0.95, 0.8
 _SIZES = ("whole", "half")
+_UNEVEN = 3.0  # times as far: a longer side of an interval
 
 PAGE = """\
 # What each gate is worth
@@ -41,11 +42,11 @@ A gate is worth what it stops and whom it spares. This page has both for each ga
 
 How large must a flaw be, so that a gate blocks a release? This depends on the width of its interval, and so on the model; here it is that of R-Smol-135M under all prompts, the least favourable one.
 
-- *Shown from*: the smallest true value that would fail in 80 % of runs.
+- *Shown from*: the true value nearest to the bound that would fail in 80 % of runs.
 - *Blocked at harm*: the probability that a model is blocked whose true value is exactly where harm begins. Gates of the core block unless they rule out harm of that size, all others only if harm is shown.
 - *At half*: the same for half of that value, where 0 means no flaw. A gate that blocks here is strict: it stops flaws that are smaller than what it is for.
 
-Both are computed from the interval under a normal approximation, for one gate alone. Holm's correction over all gates of a run makes a fail rarer (to *open*, which blocks all the same).
+All three are computed from the interval under a normal approximation, for one gate alone; for a gate that is the worst of several kinds, from the median interval of those that its chart shows. They are empty if the gate was not measured, or found a share so near 0 that its interval does not say how wide it is at the bound. Holm's correction over all gates of a run makes a fail rarer (to *open*, which blocks all the same).
 
 {power}
 
@@ -54,8 +55,8 @@ Both are computed from the interval under a normal approximation, for one gate a
 - *Flaws*: how many of {flaws} [planted flaws](flaws.md) the gate blocks, at their size and at half of it; *alone*: how many of these no other gate blocks.
 - *Sound*: how many of {sound} [scorers without a flaw](flaws.md) it blocks.
 - *Covers*: how often [its interval contains the true value](coverage.md), in the simulation where it does so most rarely and in that where it does so most often. Empty: not simulated.
-- *Predicts harm*: the rank correlation, over 90 heads, between how bad the gate's value is and [what training does](predictive-validity.md). Empty: not in that study, which has answers of one token.
-- *R-Smol*: the result of the bundled model, after Holm's correction. *fair*: that of [a head that was trained without a flaw](organisms.md), and how many of the {heads} trained heads that were judged fail. *Ten published*: how many [published models](recorded.md) fail, are open, pass.
+- *Predicts harm*: the rank correlation, over 90 heads, between how bad the gate's value is and [what training does](predictive-validity.md), for each prompt that is judged alone. Empty: not in that study, which has answers of one token.
+- *R-Smol*: the result of the bundled model, after Holm's correction. *fair*: that of [a head that was trained without a flaw](organisms.md), and how many of the trained heads that the gate judged ({heads} at most) fail. *Ten published*: how many [published models](recorded.md) fail, are open, pass.
 
 A gate that stops no flaw of these lists stops scorers whose order of words does not follow the question, or follows frequency: see [null controls](nulls.md) and the [self-test](selftest.md).
 
@@ -66,7 +67,8 @@ A gate that stops no flaw of these lists stops scorers whose order of words does
 class _Seen(NamedTuple):
     """A measurement's result, and how far the end of its interval lies that a fail depends on.
 
-    Of a gate that is the worst of several kinds, `reach` is the median over those that are shown.
+    Of a gate that is the worst of several kinds, `reach` is the median over those that are shown;
+    NaN where no interval says how wide it is at the bound.
     """
 
     verdict: Verdict
@@ -112,12 +114,14 @@ def page(flaws: Mapping[str, Any]) -> str:
 def blocking(bound: Bound, seen: _Seen, true: float, *, core: bool) -> float:
     """Return the probability that a gate blocks a model with this true value.
 
-    The estimate is normal around it. A gate of the core blocks unless the model passes.
+    The estimate is normal around it. A gate of the core blocks unless the model passes, and the
+    end that a pass depends on needs no correction for several kinds (`_stats.ends_of_many`).
     """
     ways, error = NormalDist(), max(seen.reach / seen.quantile, 1e-12)
     (low, high), (least, most) = bound.ends, bound.harms
     if core:
-        start, end = max(low, least + seen.reach), min(high, most - seen.reach)
+        alone = error * ways.inv_cdf((1 + _LEVEL) / 2)
+        start, end = max(low, least + alone), min(high, most - alone)
         passes = ways.cdf((end - true) / error) - ways.cdf((start - true) / error)
         return 1 - max(passes, 0.0)
     fails = ways.cdf((low - seen.reach - true) / error)
@@ -129,6 +133,7 @@ def _power(declared: Declaration, seen: Sequence[_Seen]) -> list[str]:
     bound, core = declared.bound, declared.severity is Severity.CORE
     row = [*_named(declared), str(bound).partition(" (")[0]]
     row.append(f"{harm_from(bound)}")
+    seen = [each for each in seen if not math.isnan(each.reach)]
     if not seen:
         return [*row, "", "", ""]
     upper = bound.high is not None
@@ -145,7 +150,7 @@ def _named(declared: Declaration) -> list[str]:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value:.0f} %"
+    return f"{100 * value + 1e-9:.0f} %"  # 97.5 is 98 whatever was lost in rounding
 
 
 def _r_smol(declared: Mapping[str, Declaration]) -> dict[str, list[_Seen]]:
@@ -156,21 +161,34 @@ def _r_smol(declared: Mapping[str, Declaration]) -> dict[str, list[_Seen]]:
         if not own or name not in declared:
             continue
         bound = declared[name].bound
-        sides = [_reach(bound, row) for row in (own["evidence"] or {}).get("rows", [])]
-        reach = statistics.median(sides or [_reach(bound, own)])
+        rows = (own["evidence"] or {}).get("rows", [])
+        sizes = [abs(_value(row)) for row in rows]
+        same_unit = any(math.isclose(size, abs(own["value"])) for size in sizes)
+        reaches = [_reach(bound, row) for row in (rows if same_unit else [own])]
+        known = [reach for reach in reaches if not math.isnan(reach)]
+        reach = statistics.median(known) if known else math.nan
         quantile = NormalDist().inv_cdf(1 - (1 - _LEVEL) / (2 * own["together"]))
         verdict = Verdict(one["judgement"]["verdict"])
         found.setdefault(name, []).append(_Seen(verdict, reach, quantile))
     return found
 
 
+def _value(row: Mapping[str, Any]) -> float:
+    return next(float(row[key]) for key in _VALUES if key in row)
+
+
 def _reach(bound: Bound, row: Mapping[str, Any]) -> float:
-    """Return how far the end of a row's interval is from its value that a fail depends on."""
-    value = next(float(row[key]) for key in _VALUES if key in row)
-    size = math.copysign(1.0, value) if "pattern" in row and bound.low is None else 1.0
-    if size < 0:  # a kind that gets less: its effect is shown with its sign
-        return float(row["high"]) - value
-    return value - float(row["low"]) if bound.low is None else float(row["high"]) - value
+    """Return how far the end of a row's interval is from its value that a fail depends on.
+
+    NaN where one end is so much nearer that the value is a share at the end of what is possible.
+    """
+    value, low, high = _value(row), float(row["low"]), float(row["high"])
+    if not low <= value <= high:  # an effect with its sign, and the interval of its size
+        value = abs(value)
+    below, above = value - low, high - value
+    if max(below, above) > _UNEVEN * min(below, above):
+        return math.nan
+    return below if bound.low is None else above
 
 
 def _worst(verdicts: Iterable[Verdict]) -> str:
