@@ -3,12 +3,11 @@
 python -m scripts.audit_pages
 
 These parts are generated, each between two marks: the tables of docs/audits.md, the audits and
-their evidence in zensical.toml, in each docs/audits/NAME.md its head, its limits, its prompts and
-source and (if a study measured it) what training does at its bound, the sections of the paper in
-docs/replication.md, the terms of docs/glossary.md, the table of onsets in
-docs/evidence/after_training.md, and what was measured of `why`, `mend` and `combine`
-(`lab/finding_to_fix.py`). The prose around them is written by hand. An audit without a page gets
-one.
+their evidence in zensical.toml, in each docs/audits/NAME.md its head, its limits, its prompts, its
+source and a link to its evidence, the sections of the paper in docs/replication.md, the terms of
+docs/glossary.md, the table of onsets in docs/evidence/after_training.md, and what was measured of
+`why`, `mend` and `combine` (`lab/finding_to_fix.py`). The prose around them is written by hand. An
+audit without a page gets one.
 """
 
 from __future__ import annotations

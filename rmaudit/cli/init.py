@@ -126,8 +126,10 @@ def _why_no_model(model: str) -> str:
         return ""
     if model in load_registry(bundled(FILE)).models:
         return f"{model} is bundled and needs no entry: pytest audits --model {model}"
-    beside = [each.name for each in place.parent.iterdir()] if place.parent.is_dir() else []
-    near = nearest(place.name, beside)
+    try:
+        near = nearest(place.name, [each.name for each in place.parent.iterdir()])
+    except OSError:  # no such folder, or one that may not be read
+        near = ""
     return f"{model!r} is neither a folder nor a hub id 'owner/name';{near} give one of these"
 
 

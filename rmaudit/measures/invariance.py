@@ -110,8 +110,8 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     `either_way`).
 
     Raises:
-        MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or most
-            answers as they are do not differ from others to their prompts.
+        MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or nearly two
+            thirds of the answers as they are do not differ from others to their prompts.
     """
     scores = rewards.to_numpy(float)
     groups = _groups(answers, scores, f"at least {FEWEST} groups and all rewards are needed")
@@ -123,7 +123,10 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     )
     pairs = [tuple(map(rewards.columns.get_loc, pair)) for pair in changes.values()]
     if not robust_spread(_distances_from_prompt_mean(scores[:, 0], prompts))[0] > 0:
-        raise MeasureError("most answers to a prompt have the same reward: there is no spread")
+        raise MeasureError(
+            "most answers to a prompt have the same reward, so there is no sd to count shifts in; "
+            "give pairs whose answers differ (--rm-pairs), or a scorer with finer grades"
+        )
 
     def shifts(drawn: _Floats) -> tuple[_Floats, _Floats]:
         """Return each change's shift, (k,), and the answers' influences, (k, n), up to a mean."""

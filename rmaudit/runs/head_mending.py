@@ -129,9 +129,9 @@ def mended(
     failing = [name for name in names if fitted.standing(name, old) == _OUTSIDE]
     if not failing:
         raise SpecError(
-            f"{model.name}: {' and '.join(names)} is within what it tolerates already, on the half "
-            f"of its answers that a repair would be fitted to, so that there is nothing to fit; "
-            f"name a gate that fails"
+            f"{model.name}: already within what is tolerated, on the half of the answers that a "
+            f"repair would be fitted to: {', '.join(names)}; so there is nothing to fit; name a "
+            f"gate that fails"
         )
     lines = fits.groupby(pairs.frame["line"]).first().to_numpy()
     differences = of_lines(pairs, states).to_numpy(np.float64)
