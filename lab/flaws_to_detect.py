@@ -1,4 +1,4 @@
-"""The flaws that each audit must detect: `selftest` plants each one in many synthetic scorers."""
+"""List the flaws that each audit must detect: `selftest` plants each in many synthetic scorers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy's answers, several to a prompt: which of them a reward picks as the best of n.
+"""Compute which of a policy's answers, several to a prompt, a reward picks as the best of n.
 
 In what share of all ways to draw n of a prompt's samples a sample wins is known exactly
 (`winning`), so nothing is drawn a second time.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rmaudit.conversation import as_text
 from rmaudit.errors import SpecError
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.measures.contrasts import GATES
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.prompts import CUSTOM, PROMPTS, Prompt
 from rmaudit.references import References
@@ -71,6 +72,11 @@ def rewards(of: GateAsked) -> NDArray[np.float64]:
         given = answers["answer"][mine]
         found[mine] = scored([x if isinstance(x, str) else texts[x[0]] for x in given], prompt)
     return found
+
+
+def test_every_gate_that_is_named_has_contrasts() -> None:
+    """The names are in another package than what makes the contrasts; each is tried below."""
+    assert sorted(GATES) == sorted([*SENTENCES, *WORDS, "elo_agreement", *ANSWERS])
 
 
 @pytest.mark.slow
