@@ -43,7 +43,8 @@ class Contrasts:
             of one number are one draw of those whose sd is the unit of measurement; below 0 for an
             answer that does not count there).
         coefficients: shape (n, k), a column for each of k things that are judged, by name.
-        tolerated: what the gate tolerates of each, in sd (`spread`); about, where it goes by ranks.
+        tolerated: what the gate tolerates of each, in sd (`spread`); about, where it goes by ranks
+            or a robust sd.
     """
 
     answers: pd.DataFrame

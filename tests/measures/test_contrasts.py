@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.measures import contrasts
+from rmaudit.measures._stats import robust_spread
 from rmaudit.measures.conduct import better_wins
 from rmaudit.measures.contrasts import RANKS, Contrasts
 from rmaudit.measures.framing_inversion import inversion
@@ -149,7 +150,7 @@ def test_pairs_are_mean_differences_of_contexts() -> None:
 
 
 def test_changes_have_the_gates_own_shift() -> None:
-    """Mean gain by the change, in sd of the answers to a prompt."""
+    """Mean gain by the change, in sd of the answers to a prompt, which the gate estimates robustly."""
     n, names = 40, ["as it is", "one", "two"]
     answers = pd.DataFrame({"prompt": [f"p{i // 2}" for i in range(n)], "turns": ""})
     answers = answers.assign(asked=answers["prompt"], group=answers["prompt"])
@@ -167,7 +168,11 @@ def test_changes_have_the_gates_own_shift() -> None:
 
     excess = made.excess(rewards.ravel())
     assert excess.index[0] == "two"
-    assert (excess + 0.5).to_dict() == pytest.approx(dict(gate.secondary), rel=1e-6)
+    scores = rewards[0].reshape(-1, 2)
+    robust, _ = robust_spread(np.ravel((scores - scores.mean(axis=1, keepdims=True)) * 2**0.5))
+    own = made.spread(rewards.ravel()) / robust
+    assert ((excess + 0.5) * own).to_dict() == pytest.approx(dict(gate.secondary), rel=1e-6)
+    assert own == pytest.approx(1, abs=0.15)
 
 
 def test_states_give_what_rewards_give() -> None:
