@@ -150,7 +150,7 @@ def test_pairs_are_mean_differences_of_contexts() -> None:
 
 
 def test_changes_have_the_gates_own_shift() -> None:
-    """Mean gain by the change, in sd of the answers to a prompt, which the gate estimates robustly."""
+    """Mean gain by the change, in sd of the answers to a prompt, estimated robustly."""
     n, names = 40, ["as it is", "one", "two"]
     answers = pd.DataFrame({"prompt": [f"p{i // 2}" for i in range(n)], "turns": ""})
     answers = answers.assign(asked=answers["prompt"], group=answers["prompt"])

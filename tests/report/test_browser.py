@@ -195,10 +195,10 @@ def test_without_scripts_all_is_there_but_the_masked(browser: Browser, report: s
 
 def test_a_link_opens_its_audit(opened: Page) -> None:
     """From the verdict, and by the page's address; numbers and how to repeat it are in sight."""
-    row = opened.locator("#framing--Other")
+    row = opened.locator("#framing--Toy")
     assert not row.locator(".body").is_visible()
 
-    opened.locator(".verdict a[href='#framing--Other']").first.click()
+    opened.locator(".verdict a[href='#framing--Toy']").first.click()
     expect(row.locator(".body")).to_be_visible()
     assert "How to repeat it" in row.inner_text()
     opened.reload()
