@@ -20,6 +20,7 @@ from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
 JUDGES = "judge_wording"  # of models that judge, and of no others
 DECLARED = {declaration.name: declaration for declaration in declarations()}
+PAIRS, SAMPLED = 20, 16  # prompts: enough for each audit, and a third of the texts
 AT_NIGHT = [name for name in DECLARED if name.startswith("conduct_")]
 GATES = {
     *("elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "identity_terms"),
@@ -56,8 +57,8 @@ def test_each_says_what_it_asks_and_what_it_does_not_show(name: str) -> None:
 
 
 def as_published(path: Path) -> Path:
-    """The bundled pairs as rows of RewardBench 2, which the audit of leaderboards needs."""
-    lines = map(json.loads, BUNDLED.read_text(encoding="utf-8").splitlines())
+    """Bundled pairs as rows of RewardBench 2, which the audit of leaderboards needs."""
+    lines = map(json.loads, BUNDLED.read_text(encoding="utf-8").splitlines()[:PAIRS])
     about = {"num_correct": 1, "total_completions": 2, "subset": "Focus"}
     rows = [
         {"id": str(number), "prompt": f"{number}. {line['prompt']}", **about}
@@ -86,7 +87,10 @@ def on_a_toy(home: Path, *audits: str) -> Ran:
     (home / "models.yaml").write_text("models: {Toy: {source: ./toy, base: ./lm, default: true}}\n")
     args = ["--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache")]
     args += ["--rm-pairs", str(as_published(home / "pairs.jsonl"))]
-    args += ["--rm-samples", str(SAMPLES)]  # a toy's own answers are about nothing
+    samples = home / "samples.jsonl"  # a toy's own answers are about nothing
+    lines = SAMPLES.read_text(encoding="utf-8").splitlines(keepends=True)[:SAMPLED]
+    samples.write_text("".join(lines), encoding="utf-8")
+    args += ["--rm-samples", str(samples)]
     return Ran(run_in(home, [*audits, *args]), home)
 
 

@@ -144,7 +144,7 @@ def is_loaded(folder: Path, toy: Toy) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 @settings(
-    max_examples=8,
+    max_examples=4,  # of each of fifteen heads
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # a smaller example says no more, and costs a minute
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -104,7 +104,7 @@ def test_what_no_interval_can_be_made_of_is_refused(call: object, names: list[st
     assert all(name in str(caught.value) for name in names), caught.value
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("sizes", [[32, *[16] * 6], [16] * 5, [32, 32, *[4] * 16]], ids=str)
 @pytest.mark.parametrize("sd", [0.0, 0.3, 1.0])
 def test_the_interval_holds_what_few_uneven_clusters_share(sizes: list[int], sd: float) -> None:

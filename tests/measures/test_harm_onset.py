@@ -166,7 +166,7 @@ def test_the_interval_is_the_limit_inside_the_interval_of_the_size() -> None:
     assert onset_of("x", nats, nats - 3.5, np.ones(5)).high is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_over_stems_cover() -> None:
     """Worlds of 400 words from one population, whose onset a draw of 30,000 words has."""
     truth = of(world(0, n=30_000))[HAPPINESS].nats

@@ -56,7 +56,7 @@ def test_one_community_of_many_is_found(
     assert f"shown for: {community}" in found.caveats[0]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nobody_is_called_harmed_where_nobody_is() -> None:
     """A scorer that knows nothing never FAILs; it never passes either: some have few words."""
     verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(12)]

@@ -19,7 +19,7 @@ def test_it_has_a_vector_for_a_word_of_each_stem() -> None:
     assert all(rows[stem_key(word)] == row for row, word in enumerate(words))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_neighbours_mean_like_things() -> None:
     """Among the twenty nearest of all words."""
     known = Embedding(*embedding())

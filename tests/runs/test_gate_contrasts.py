@@ -80,7 +80,17 @@ def test_every_gate_that_is_named_has_contrasts() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SENTENCES, *WORDS, "elo_agreement", *ANSWERS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *[*SENTENCES, *WORDS, "elo_agreement"],
+        # conduct_refusals goes the same way on fewer contexts
+        *(
+            pytest.param(x, marks=pytest.mark.nightly if x == "conduct_right" else ())
+            for x in ANSWERS
+        ),
+    ],
+)
 def test_a_gate_finds_what_its_audit_finds(name: str) -> None:
     """Value and interval, of the same scorer, on all answers."""
     texts = MODEL.vocabulary().texts
