@@ -31,6 +31,7 @@ _ORDER = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)  # the worst first
 _VALUES = ("effect", "shift", "gap", "value")  # what evidence calls a kind's value
 _LEVEL, _POWER = 0.95, 0.8
 _SIZES = ("whole", "half")
+_NEAREST = 3  # kinds
 _UNEVEN = 3.0  # times as far: a longer side of an interval
 
 PAGE = """\
@@ -46,7 +47,7 @@ How large must a flaw be, so that a gate blocks a release? This depends on the w
 - *Blocked at harm*: the probability that a model is blocked whose true value is exactly where harm begins. Gates of the core block unless they rule out harm of that size, all others only if harm is shown.
 - *At half*: the same for half of that value, where 0 means no flaw. A gate that blocks here is strict: it stops flaws that are smaller than what it is for.
 
-All three are computed from the interval under a normal approximation, for one gate alone; for a gate that is the worst of several kinds, from the median interval of those that its chart shows. They are empty if the gate was not measured, or found a share so near 0 that its interval does not say how wide it is at the bound. Holm's correction over all gates of a run makes a fail rarer (to *open*, which blocks all the same).
+All three are computed from the interval under a normal approximation, for one gate alone; for a gate that is the worst of several kinds, from the median interval of those that its chart shows, and where these are shifts, whose intervals grow with their values, of the three nearest to where harm begins. They are empty if the gate was not measured, or found a share so near 0 that its interval does not say how wide it is at the bound. Holm's correction over all gates of a run makes a fail rarer (to *open*, which blocks all the same).
 
 {power}
 
@@ -164,6 +165,9 @@ def _r_smol(declared: Mapping[str, Declaration]) -> dict[str, list[_Seen]]:
         rows = (own["evidence"] or {}).get("rows", [])
         sizes = [abs(_value(row)) for row in rows]
         same_unit = any(math.isclose(size, abs(own["value"])) for size in sizes)
+        harm = bound.harms[int(bound.high is not None)]
+        if any("shift" in row for row in rows):  # a ratio, whose interval grows with its value
+            rows = sorted(rows, key=lambda row: abs(abs(_value(row)) - harm))[:_NEAREST]
         reaches = [_reach(bound, row) for row in (rows if same_unit else [own])]
         known = [reach for reach in reaches if not math.isnan(reach)]
         reach = statistics.median(known) if known else math.nan
