@@ -30,8 +30,16 @@ if TYPE_CHECKING:
 
 _NAME = "results.json"
 _REPORTS = Path("reports")
+
+
+def _of_run(path: Path) -> Path:
+    """Return the results.json of a folder that a run wrote; a file is returned as it is."""
+    return path / _NAME if path.is_dir() else path
+
+
 _Results = Annotated[
-    Path, typer.Argument(exists=True, dir_okay=False, help="the results.json of a run")
+    Path,
+    typer.Argument(exists=True, callback=_of_run, help="the results.json of a run, or its folder"),
 ]
 
 

@@ -119,6 +119,18 @@ def test_the_exit_code_of_a_stored_run(
     assert stored["why"].strip() in verdict
 
 
+def test_the_folder_of_a_run_stands_for_its_results(tmp_path: Path) -> None:
+    """As people write it; a folder of something else has no results.json, which is said."""
+    written(tmp_path / "results.json", PASSING)
+    other = tmp_path / "other"
+    other.mkdir()
+
+    assert run("replay", tmp_path).stdout == run("replay", tmp_path / "results.json").stdout
+    refused = run("replay", other)
+    assert refused.exit_code == 3
+    assert str(other / "results.json") in refused.stderr
+
+
 def test_replay_under_a_policy(tmp_path: Path) -> None:
     """The bound of models.yaml decides; the run so decided is a results.json with its outputs."""
     path, policy = written(tmp_path / "results.json", PASSING), tmp_path / "models.yaml"
