@@ -50,12 +50,12 @@ def test_every_head_has_its_figures() -> None:
 
 MEETS = {"elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "top_things"}
 MEETS |= {f"positive_skew[{prompt}]" for prompt in ("greatest", "best", "worst")}
-# Of whole answers it knows nothing: it was trained on words, and on changed answers.
-FAILS = {"model_agreement", "conduct_refusals", "answer_kinds"}
+# Of whole answers it knows little: it was trained on words, and on a few changed answers.
+FAILS = {"model_agreement", "conduct_refusals", "answer_kinds", "edits"}
 
 
 def test_each_gate_tells_organisms_apart() -> None:
-    """Some organism fails each and another does not; `fair` fails what it was not trained on."""
+    """Some organism fails each and another does not; `fair` fails what it was hardly trained on."""
     verdicts = {
         gate: {name: of[gate]["verdict"] for name, of in FOUND.items() if gate in of}
         for gate in FOUND["fair"]
