@@ -209,12 +209,12 @@ def _gates(found: Sequence[Mapping[str, Any]]) -> list[_Gate]:
 
 def correlations(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return Spearman's correlation of each gate's value and its harm after 4 nats, by gate."""
-    harms = _harms(found, "4 nats")
-    once = np.ones((1, len(found)))
-    return {
-        gate.name: float(spearman(*map(np.asarray, (gate.bad, harms[gate.harm])), once)[0])
-        for gate in _gates(found)
-    }
+    harms, once = _harms(found, "4 nats"), np.ones((1, len(found)))
+    shown = {}
+    for gate in _gates(found):
+        x, y = (np.asarray(own, dtype=np.float64) for own in (gate.bad, harms[gate.harm]))
+        shown[gate.name] = float(spearman(x, y, once)[0])
+    return shown
 
 
 def at_bounds(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
