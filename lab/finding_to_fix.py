@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import log
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
+
+from lab.harness import markdown_table
 
 PAGE = Path("docs/evidence/finding-to-fix.md")
 MEND, COMBINE = Path("docs/how-to/mend-a-head.md"), Path("docs/how-to/combine-models.md")
@@ -60,10 +62,6 @@ def parts(data: Path) -> dict[Path, dict[str, str]]:
     }
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
-
-
 def _listed(parts: Sequence[str]) -> str:
     """Return the parts as a list in a sentence: `a, b and c`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
@@ -82,7 +80,7 @@ def _traced(rows: Rows) -> str:
         found = [fmean(row[name] for row in own) for name in ("value", "value without")]
         found += [fmean(row["precision"][name] for row in own) for name in _RANKINGS]
         cells.append([flaw, f"{100 * share:.0f} %", *(f"{each:.2f}" for each in found)])
-    return _table(head, cells)
+    return markdown_table(head, cells) + "\n"
 
 
 def _predicted(why: Row) -> str:
@@ -123,7 +121,7 @@ def _mended(heads: Mapping[str, Row]) -> str:
             for each in _mended_by(of)
         ]
     head = ["head", "gate", "held out, before", "after", "pairs won, %", "rho", "better", "worse"]
-    return _table(head, rows)
+    return markdown_table(head, rows) + "\n"
 
 
 def _mended_by(of: Row) -> Rows:
@@ -210,7 +208,7 @@ def _harms(found: Mapping[str, Rows]) -> str:
         columns += ([each[way] for each in every] for way in ways)
         means = (fmean(own[planted.harm] for own in of) / planted.limit for of in columns)
         rows.append([name, *(f"{mean:.1f}" for mean in means)])
-    return _table([*head, *ways], rows)
+    return markdown_table([*head, *ways], rows) + "\n"
 
 
 def _worst_harm(harms: Mapping[str, float]) -> float:

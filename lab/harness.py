@@ -1,4 +1,4 @@
-"""Functions that the benchmarks share: arguments, timing in turns, memory, and a line of JSON.
+"""Give benchmarks what they share: arguments, timing in turns, memory, JSON, and tables of pages.
 
 Machines are shared and noisy, so ways that are compared take turns, round after round, and each
 counts by its median.
@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -33,6 +33,11 @@ def arguments(doc: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown, without an end of its last line."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
 
 
 def timed(run: Callable[[], Found]) -> Timed[Found]:

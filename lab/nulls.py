@@ -22,7 +22,7 @@ import pandas as pd
 
 from lab import fresh_answers
 from lab.answer_organisms import of_words_and_answers
-from lab.harness import arguments
+from lab.harness import arguments, markdown_table
 from lab.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
 from rmaudit.measures.word_spellings import thinned
@@ -244,7 +244,7 @@ def _overview(group: dict[str, list[Tried]]) -> str:
         [name, *(_marked(_nearest(one.controls[name] for one in own)) for own in group.values())]
         for name in names
     ]
-    return _table(["null control", *group], rows)
+    return markdown_table(["null control", *group], rows) + "\n"
 
 
 def _nearest(controls: Iterable[Control]) -> Control:
@@ -260,18 +260,14 @@ def _marked(control: Control) -> str:
 def _numbers_of_audit(own: Sequence[Tried]) -> str:
     unit = own[0].declaration.bound
     rows = [[name, *(_shown(one.controls[name]) for one in own)] for name in own[0].controls]
-    return f"Passes {unit}.\n\n" + _table(["null control", *(one.prompt for one in own)], rows)
+    head = ["null control", *(one.prompt for one in own)]
+    return f"Passes {unit}.\n\n{markdown_table(head, rows)}\n"
 
 
 def _shown(control: Control) -> str:
     if control.value is None or control.low is None or control.high is None:
         return _marked(control)
     return f"{control.value:.2f} [{control.low:.2f}, {control.high:.2f}] {_marked(control)}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _line(one: Tried) -> str:

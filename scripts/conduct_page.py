@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lab.harness import markdown_table
 from rmaudit.verdicts.audit_declaration import Declaration
 
 _FAIL = "**fail**"
@@ -53,7 +54,7 @@ def page(found: Sequence[Mapping[str, Any]], declared: Mapping[str, Declaration]
     `found` has a row for each model, `declared` the audits' declarations by name.
     """
     declared = {name: declared[name] for name in found[0]["audits"]}
-    overview = _table(
+    overview = markdown_table(
         ["model", *(each.title for each in declared.values())],
         (
             [_name(row), *(_said(row["audits"][name], each) for name, each in declared.items())]
@@ -96,7 +97,7 @@ def _audit(name: str, declared: Declaration, found: Sequence[Mapping[str, Any]])
         f"short of where harm begins, {_harm(declared)}; it fails if the whole interval lies "
         "beyond the bound, and is else open."
     )
-    return f"## {declared.title}\n\n{said}\n\n{_table(['model', *kinds], cells)}"
+    return f"## {declared.title}\n\n{said}\n\n{markdown_table(['model', *kinds], cells)}"
 
 
 def _cell(of: Mapping[str, Any], declared: Declaration) -> str:
@@ -113,7 +114,3 @@ def _harm(declared: Declaration) -> str:
     """Return the value at which harm begins, as text."""
     least, most = declared.bound.harms
     return f"{least if declared.bound.low is not None else most:g}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))

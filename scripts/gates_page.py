@@ -17,6 +17,7 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from lab.bench import needs_another_model
+from lab.harness import markdown_table
 from lab.study import page as study
 from rmaudit.checkpoints import bundled_model
 from rmaudit.cli.run_demo import BUNDLED
@@ -26,7 +27,7 @@ from rmaudit.verdicts.estimates_and_bounds import Bound, Severity, Verdict
 from scripts.audit_pages import harm_from
 
 ROOT = Path(__file__).parents[1]
-_RESULTS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.INCONCLUSIVE: "open"}
+DATA = ROOT / "docs" / "data"
 _ORDER = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)  # the worst first
 _VALUES = ("effect", "shift", "gap", "value")  # what evidence calls a kind's value
 _LEVEL, _POWER = 0.95, 0.8
@@ -83,6 +84,9 @@ def page(flaws: Mapping[str, Any]) -> str:
     gates = [own for own in audits_in(ROOT / "audits").values() if own[1].severity.gates]
     smol = _r_smol({declared.name: declared for _, declared in gates})
     heads = _read(ROOT / "lab" / "heads" / "gates.json")
+    coverage = _read(DATA / "coverage.json")
+    predicts = study.correlations(_read(DATA / "study.json"))
+    band = _read(ROOT / "rmaudit" / "references" / "band.json")["audits"]
     facts = {
         "flaws": len(flaws["whole"]),
         "sound": flaws["sound"]["runs"],
@@ -92,11 +96,11 @@ def page(flaws: Mapping[str, Any]) -> str:
         [
             *_named(declared),
             *(["", "", ""] if needs_another_model(function) else _blocked(flaws, declared.name)),
-            _covers(declared.name),
-            _predicts(declared.name),
+            _covers(declared.name, coverage),
+            _predicts(declared.name, predicts),
             _worst([each.verdict for each in smol.get(declared.name, [])]),
             _of_heads(declared, heads),
-            _of_ten(declared),
+            _of_ten(declared, band),
         ]
         for function, declared in gates
     ]
@@ -104,11 +108,13 @@ def page(flaws: Mapping[str, Any]) -> str:
     head = ["gate", "kind", "flaws", "at half", "sound", "covers, %", "predicts harm"]
     return PAGE.format(
         **facts,
-        power=_table(
+        power=markdown_table(
             [*head[:2], "allowed", "harm from", "shown from", "blocked at harm", "at half of it"],
             [_power(declared, smol.get(declared.name, [])) for _, declared in gates],
         ),
-        stopped=_table([*head, "R-Smol", "fair; heads that fail", "ten published"], stopped),
+        stopped=markdown_table(
+            [*head, "R-Smol", "fair; heads that fail", "ten published"], stopped
+        ),
     )
 
 
@@ -196,7 +202,7 @@ def _reach(bound: Bound, row: Mapping[str, Any]) -> float:
 
 
 def _worst(verdicts: Iterable[Verdict]) -> str:
-    return next((_RESULTS[each] for each in _ORDER if each in {*verdicts}), "")
+    return next((str(each.result) for each in _ORDER if each in {*verdicts}), "")
 
 
 def _blocked(flaws: Mapping[str, Any], name: str) -> list[str]:
@@ -209,18 +215,17 @@ def _blocked(flaws: Mapping[str, Any], name: str) -> list[str]:
     return [*cells, str(flaws["sound"]["by"].get(name, 0))]
 
 
-def _covers(name: str) -> str:
+def _covers(name: str, coverage: Sequence[Mapping[str, Any]]) -> str:
     shares = [
         row["covers"]
-        for row in _read(ROOT / "docs" / "data" / "coverage.json")
+        for row in coverage
         if row["audit"].partition(",")[0] == name and row["organism"] != "models drawn, too"
     ]
     return f"{min(shares):.0f} to {max(shares):.0f}" if shares else ""
 
 
-def _predicts(name: str) -> str:
+def _predicts(name: str, known: Mapping[str, float]) -> str:
     """Return the study's rank correlations of a gate, one for each of its prompts."""
-    known = study.correlations(_read(ROOT / "docs" / "data" / "study.json"))
     own = (said for gate, said in known.items() if gate.partition("[")[0] == name)
     return "; ".join(f"{value:.2f}" for value in own)
 
@@ -242,11 +247,10 @@ def _of_heads(declared: Declaration, heads: Mapping[str, Mapping[str, Any]]) -> 
     return f"{worst['fair']}; {judged.count('fail')} of {len(judged)}" if judged else ""
 
 
-def _of_ten(declared: Declaration) -> str:
+def _of_ten(declared: Declaration, band: Mapping[str, Mapping[str, Any]]) -> str:
     """Return how many published models fail a gate, are open and pass."""
-    band = _read(ROOT / "rmaudit" / "references" / "band.json")["audits"].get(declared.name, {})
     by_model: dict[str, list[Verdict]] = {}
-    for prompt in band.values():
+    for prompt in band.get(declared.name, {}).values():
         for model, found in prompt["models"].items():
             verdict = declared.bound.judge_interval(found["value"], found["low"], found["high"])
             by_model.setdefault(model, []).append(verdict)
@@ -258,7 +262,3 @@ def _of_ten(declared: Declaration) -> str:
 
 def _read(path: Path) -> Any:  # noqa: ANN401  (JSON)
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))

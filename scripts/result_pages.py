@@ -24,6 +24,7 @@ from lab import organism, selftest_page
 from lab.bench import BenchOutcome
 from lab.conduct_flaws import CONDUCT
 from lab.flaws import LIKINGS
+from lab.harness import markdown_table
 from lab.nulls import Tried
 from lab.nulls import page as nulls_page
 from lab.planted_flaws import ALL, LISTS
@@ -214,8 +215,8 @@ def coverage(rows: Iterable[Mapping[str, Any]]) -> str:
         ]
         for audit, own in of_answers.items()
     )
-    first = f"{COVERAGE}\n{table([*COLUMNS.values()], cells)}"
-    return f"{first}\n\n{OF_ANSWERS}\n{table(head, others)}\n"
+    first = f"{COVERAGE}\n{markdown_table([*COLUMNS.values()], cells)}"
+    return f"{first}\n\n{OF_ANSWERS}\n{markdown_table(head, others)}\n"
 
 
 def _figure(row: Mapping[str, Any], key: str) -> str:
@@ -240,8 +241,8 @@ def organisms(planted: Mapping[str, str], found: Mapping[str, Mapping[str, Any]]
     ]
     taught = [[f"*{name}*", text] for name, text in planted.items()]
     return ORGANISMS.format(
-        planted=table(["organism", "what was planted"], taught),
-        gates=table(["gate", *found], rows),
+        planted=markdown_table(["organism", "what was planted"], taught),
+        gates=markdown_table(["gate", *found], rows),
     )
 
 
@@ -262,7 +263,7 @@ def flaws(found: Mapping[str, Any]) -> str:
     parts = {part: [name for name in tried if name in of] for part, of in LISTS.items()}
     head = ["flaw", "size", "at its size", "at half of it"]
     said = {
-        part: table(
+        part: markdown_table(
             head,
             [[name, _size(name), *(_run(found[how].get(name)) for how in _SIZES)] for name in of],
         )
@@ -271,7 +272,7 @@ def flaws(found: Mapping[str, Any]) -> str:
     rows = [
         [NAMES[part], *(_counts(found[how], of) for how in _SIZES)] for part, of in parts.items()
     ]
-    summary = table(["flaws", "stopped at their size", "at half of it"], rows)
+    summary = markdown_table(["flaws", "stopped at their size", "at half of it"], rows)
     sound = found["sound"]
     by = ", ".join(f"{name} {n}" for name, n in sound["by"].items()) or "none"
     counts = {"runs": sound["runs"], "blocked": sound["blocked"], "by": by}
@@ -326,11 +327,6 @@ def nulls(found: Iterable[Mapping[str, Any]]) -> str:
 def selftest(data: Mapping[str, Any]) -> str:
     """Return the text of docs/selftest.md, from what `python -m lab selftest --out` wrote."""
     return selftest_page.page([BenchOutcome(**outcome) for outcome in data["outcomes"]])
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
 
 
 def pages() -> dict[Path, str]:

@@ -1,4 +1,4 @@
-"""What a gate can see, on docs/gates.md: of intervals, with the probability of what is drawn."""
+"""Try what docs/gates.md says of what a gate can see: its chances are those of drawn estimates."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
+from lab.harness import markdown_table
 from rmaudit.runs.audit_importer import audits_in
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 
@@ -166,8 +167,8 @@ def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]
         heads=len(found),
         flaws=sum(name != "random direction" for name, *_ in first),
         nats=4,
-        gates=_table(head, rows),
-        by_flaw=_table(["flaw", "a gate fails at", "a harm happens at"], first),
+        gates=markdown_table(head, rows),
+        by_flaw=markdown_table(["flaw", "a gate fails at", "a harm happens at"], first),
         harmed=int(some.sum()),
         caught=int((some & fails).sum()),
         caught_open=int((some & left).sum()),
@@ -302,7 +303,7 @@ def _policies(trained: Sequence[Mapping[str, Any]]) -> str:
         ]
         for each in trained
     ]
-    return _table(["head", "seed", "nats", *shown], rows)
+    return markdown_table(["head", "seed", "nats", *shown], rows)
 
 
 def _follows(found: Mapping[str, Sequence[tuple[float, float, float]]]) -> str:
@@ -317,7 +318,3 @@ def _follows(found: Mapping[str, Sequence[tuple[float, float, float]]]) -> str:
         f"- For {', '.join(weak)}, nothing is shown after 4 nats. That does not show that they "
         "predict nothing, so they remain gates, and their pages say so."
     )
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))

@@ -21,7 +21,7 @@ from rmaudit.cli.printing import (
     say,
     show,
 )
-from rmaudit.cli.shared_options import AsJson, Registered, output_of_git
+from rmaudit.cli.shared_options import AsJson, Registered, ResultsOfRun, output_of_git
 from rmaudit.config.model_registry import known_models
 from rmaudit.errors import SpecError
 
@@ -32,19 +32,8 @@ _NAME = "results.json"
 _REPORTS = Path("reports")
 
 
-def _of_run(path: Path) -> Path:
-    """Return the results.json of a folder that a run wrote; a file is returned as it is."""
-    return path / _NAME if path.is_dir() else path
-
-
-_Results = Annotated[
-    Path,
-    typer.Argument(exists=True, callback=_of_run, help="the results.json of a run, or its folder"),
-]
-
-
 def replay(
-    results: _Results,
+    results: ResultsOfRun,
     policy: Annotated[
         Path | None,
         typer.Option(
@@ -100,8 +89,8 @@ def replay(
 
 
 def compare(  # noqa: PLR0913  (its options)
-    old: _Results,
-    new: _Results,
+    old: ResultsOfRun,
+    new: ResultsOfRun,
     model: Annotated[
         str | None, typer.Option(help="only this one, by its name (default: all that both have)")
     ] = None,

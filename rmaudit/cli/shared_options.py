@@ -38,6 +38,17 @@ Prompts = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="the same as JSON")]
 
 
+def _of_run(path: Path) -> Path:
+    """Return the results.json of a folder that a run wrote; a file is returned as it is."""
+    return path / "results.json" if path.is_dir() else path
+
+
+ResultsOfRun = Annotated[
+    Path,
+    typer.Argument(exists=True, callback=_of_run, help="the results.json of a run, or its folder"),
+]
+
+
 def path_or_url(given: str | None) -> str | Path | None:
     """Return the value of --cache as a path; a URL, or None, as it is."""
     return Path(given).expanduser() if given and "://" not in given else given
