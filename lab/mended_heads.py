@@ -42,7 +42,8 @@ from rmaudit.models.head_states import states_of_each
 from rmaudit.models.model_factory import load
 from rmaudit.references import References
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT
-from rmaudit.runs.head_mending import HalfAsked, mended, salt_of
+from rmaudit.runs.gates_on_a_half import HalfAsked
+from rmaudit.runs.head_mending import mended, salt_of
 from rmaudit.runs.mended_checkpoint import as_json
 from rmaudit.runs.states_of_pairs import HeadAndPairs
 from rmaudit.scores.pair_files import Pairs, conduct_pairs, read

@@ -15,7 +15,8 @@ from rmaudit.cli.shared_options import AsJson, Loading, Named, grouped
 from rmaudit.config.model_registry import FILE, known_models
 
 if TYPE_CHECKING:
-    from rmaudit.runs.head_mending import GateChange, Mended
+    from rmaudit.runs.gates_on_a_half import GateChange
+    from rmaudit.runs.head_mending import Mended
     from rmaudit.verdicts.estimates_and_bounds import Estimate
     from rmaudit.verdicts.findings import AnyFinding
 
@@ -30,7 +31,9 @@ def mend(  # noqa: PLR0913  (keyword-only after the model)
     pairs: Annotated[
         Path, typer.Option(metavar="FILE", help="your own pairs: prompt, chosen, rejected")
     ],
-    gate: Annotated[list[str], typer.Option(help="a gate that fails; may be repeated")],
+    gate: Annotated[
+        list[str], typer.Option(help="a gate that fails, or is to be kept; may be repeated")
+    ],
     to: Annotated[Path, typer.Option(metavar="FOLDER", help="where the new checkpoint goes")],
     most_lost: Annotated[
         float, typer.Option(min=0, max=1, help="share of your pairs that may be lost, at most")

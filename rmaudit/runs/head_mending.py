@@ -5,9 +5,8 @@ What gates find before and after is exact: a reward is the product of a state an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,43 +16,29 @@ from numpy.typing import NDArray
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.measures import head_repair
-from rmaudit.measures.head_repair import Limits
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.runs.gate_contrasts import GateAsked, checked_gate, gate_on
+from rmaudit.runs.gate_contrasts import checked_gate
+from rmaudit.runs.gates_on_a_half import (
+    OUTSIDE,
+    SURELY,
+    WITHIN,
+    Floats,
+    GateChange,
+    HalfAsked,
+)
 from rmaudit.runs.states_of_pairs import Asking, HeadAndPairs, of_lines
 from rmaudit.scores.pair_files import EXAMPLE, Pairs
 from rmaudit.scores.token_sample import spread
-from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict
 
 SALT = "rmaudit mend 5"  # of a model without one: it halves blocks of sentences evenly
 FEWEST = 30  # groups of pairs in either half
 _WORDS = 2_000  # token ids whose rewards are to stay, and as many that are compared
 _KEPT = ("greatest", "worst")  # the prompts to which they are answers
-_CLOSE = 1e-3  # sd, by which a contrast may exceed what is tolerated
-_HALVES = ("fitted", "held out")
 _NEXT = "nothing was written: change the training pairs (`rmaudit why` ranks them) and train again"
-_OUTSIDE, _WITHIN, _PASSES, _SURELY = range(4)
 
-Floats = NDArray[Any]  # float32 as saved, float64 as computed
 AsSaved = Callable[[Floats], NDArray[np.float32]]
-
-
-@dataclass(frozen=True)
-class GateChange:
-    """The findings of a gate on one half of its answers, before and after.
-
-    `contrast` names the worst weighted sum, `excess` is by how many sd it exceeds what is
-    tolerated. `found` is the gate's own estimate, None where the half is too small for it.
-    """
-
-    gate: str
-    half: str
-    contrast: tuple[str, str]
-    excess: tuple[float, float]
-    found: tuple[Estimate | None, Estimate | None]
-    verdicts: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -116,7 +101,8 @@ def mended(
         SpecError: a gate is unknown or has no contrasts, all hold already, or the pairs are too
             few.
         MeasureError: there is no such head, more than `most_lost` of the pairs would be lost, or
-            the half that was held out gets worse.
+            on the half that was held out a gate that is mended gets worse, or one that is kept
+            leaves its bound.
     """
     model, _, head, pairs, states = given
     fitting, judging = (
@@ -126,7 +112,7 @@ def mended(
     fits = _fitted_rows(pairs, fitting)
     halves = [HalfAsked.of(names, model, own, states) for own in (fitting, judging)]
     fitted, old = halves[0], head.astype(np.float64)
-    failing = [name for name in names if fitted.standing(name, old) == _OUTSIDE]
+    failing = [name for name in names if fitted.standing(name, old) == OUTSIDE]
     if not failing:
         raise SpecError(
             f"{model.name}: already within what is tolerated, on the half of the answers that a "
@@ -152,15 +138,8 @@ def mended(
             f"{_NEXT}"
         )
     changes = [half.change(name, head, new) for name in names for half in halves]
-    for each in changes:
-        held_out = each.half == _HALVES[1] and each.gate in failing
-        if held_out and each.excess[1] > each.excess[0]:
-            worse = each.excess[1] - each.excess[0]
-            raise MeasureError(
-                f"{model.name}: what mends {each.gate} on one half of its answers makes the other "
-                f"half worse, by {worse:.2f} sd ({each.contrast[1]}): the states have no direction "
-                f"of this flaw, and no linear head mends it; {_NEXT}"
-            )
+    for name in names:
+        _refuse_worse(name, halves[1], head, new, mended=name in failing)
     return Mended(
         new,
         head,
@@ -172,11 +151,37 @@ def mended(
     )
 
 
+def _refuse_worse(
+    name: str, held_out: HalfAsked, old: Floats, new: Floats, *, mended: bool
+) -> None:
+    """Raise `MeasureError` if a gate gets worse on the half of its answers that no repair saw.
+
+    A gate that is mended may not get worse at all, one that is kept may not leave its bound. No
+    other repair is tried after this half was looked at: it would no longer be held out.
+    """
+    change = held_out.change(name, old, new)
+    before, after = change.excess
+    if mended and after > before:
+        raise MeasureError(
+            f"{held_out.model}: what mends {name} on one half of its answers makes the other half "
+            f"worse, by {after - before:.2f} sd ({change.contrast[1]}): the states have no "
+            f"direction of this flaw, and no linear head mends it; {_NEXT}"
+        )
+    if not mended and held_out.standing(name, old) > held_out.standing(name, new) == OUTSIDE:
+        bound = held_out.gates[name][0].declaration.bound
+        raise MeasureError(
+            f"{held_out.model}: {name} held and was to be kept, but on the half of its answers "
+            f"that was held out the smallest repair takes it out of its bound "
+            f"({change.contrast[1]}): {change.said(0)} before, {change.said(1)} after, must be "
+            f"{bound}; {_NEXT}, or leave out `--gate {name}` for the repair that does not keep it"
+        )
+
+
 def _least_that_holds(
     fitted: HalfAsked, old: Floats, measured_by: Floats, as_saved: AsSaved
 ) -> NDArray[np.float32] | None:
     """Return the least changed head by which the gates stand best; None if one stays outside."""
-    best, found = (_WITHIN, -1), None
+    best, found = (WITHIN, -1), None
     failing, kept = fitted.limits(old)
     for margin in head_repair.MARGINS:
         limits = [*kept, *(each.tighter(margin) for each in failing)]
@@ -187,89 +192,9 @@ def _least_that_holds(
         each = [fitted.standing(name, new) for name in fitted.gates]
         if (min(each), sum(each)) > best:
             best, found = (min(each), sum(each)), new
-        if min(each) == _SURELY:
+        if min(each) == SURELY:
             break
     return found
-
-
-@dataclass(frozen=True)
-class HalfAsked:
-    """The gates on one half of their answers, with the states of these."""
-
-    name: str
-    gates: Mapping[str, tuple[GateAsked, NDArray[np.float32]]]
-
-    @classmethod
-    def of(
-        cls, names: Sequence[str], model: RewardModel, references: References, states: Asking
-    ) -> HalfAsked:
-        """Return these gates on the answers that `references` gives, and the states of these."""
-        made = {}
-        for name in names:
-            gate = gate_on(name, model, references)
-            asked = gate.contrasts.answers
-            made[name] = gate, states(list(asked["prompt"]), list(asked["answer"]))
-        return cls(_HALVES[not references.fitting], made)
-
-    def limits(self, old: Floats) -> tuple[list[Limits], list[Limits]]:
-        """Return the limits of the contrasts of gates that fail, and of those that hold already.
-
-        A gate that holds may be at the worst what it is: its contrasts go by means, the gate not.
-        """
-        failing: list[Limits] = []
-        kept: list[Limits] = []
-        for name, (gate, own) in self.gates.items():
-            asked = gate.contrasts
-            limits = Limits(asked.values(own), asked.tolerated, asked.draws(own))
-            if self.standing(name, old) == _OUTSIDE:
-                failing.append(limits)
-            else:
-                kept.append(limits.tighter(-max(0.0, float(limits.excess(old).max()))))
-        return failing, kept
-
-    def standing(self, name: str, head: Floats) -> int:
-        """Return where a gate stands with this head, from outside of its bound to surely within.
-
-        Where it has too few answers, its contrasts do or do not exceed what is tolerated.
-        """
-        found = self.estimate(name, head)
-        gate, own = self.gates[name]
-        if found is None:
-            return _SURELY if gate.contrasts.excess(own @ head).max() <= _CLOSE else _OUTSIDE
-        bound = gate.declaration.bound
-        low, high = bound.ends
-        if low <= found.low and found.high <= high:
-            return _SURELY
-        if bound.judge(found) is Verdict.PASS:
-            return _PASSES
-        return _WITHIN if low <= found.value <= high else _OUTSIDE
-
-    def estimate(self, name: str, head: Floats) -> Estimate | None:
-        """Return what the gate finds with this head; None where its answers are too few for it."""
-        gate, own = self.gates[name]
-        try:
-            return gate.measure(own @ head, np.random.default_rng(0))
-        except MeasureError:
-            return None
-
-    def change(self, name: str, old: Floats, new: Floats) -> GateChange:
-        """Return what a gate finds with the old and with the new head."""
-        gate, own = self.gates[name]
-        worst = [gate.contrasts.excess(own @ head) for head in (old, new)]
-        found = [self.estimate(name, head) for head in (old, new)]
-        bound = gate.declaration.bound
-        return GateChange(
-            name,
-            self.name,
-            (str(worst[0].index[0]), str(worst[1].index[0])),
-            (float(worst[0].iloc[0]), float(worst[1].iloc[0])),
-            (found[0], found[1]),
-            (_verdict(bound, found[0]), _verdict(bound, found[1])),
-        )
-
-
-def _verdict(bound: Bound, found: Estimate | None) -> str:
-    return "" if found is None else str(bound.judge(found))
 
 
 def _fitted_rows(pairs: Pairs, fitting: References) -> pd.Series[bool]:

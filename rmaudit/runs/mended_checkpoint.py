@@ -13,7 +13,8 @@ from rmaudit.config.model_lookup import MENDED
 from rmaudit.config.model_registry import FILE
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.runs.gate_contrasts import HALVED
-from rmaudit.runs.head_mending import GateChange, Mended, salt_of
+from rmaudit.runs.gates_on_a_half import GateChange
+from rmaudit.runs.head_mending import Mended, salt_of
 from rmaudit.runs.states_of_pairs import HeadAndPairs
 from rmaudit.scores.score_parquet import checksum
 

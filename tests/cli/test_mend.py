@@ -21,7 +21,8 @@ from rmaudit.models.head_states import linear_head, states_of_each
 from rmaudit.models.model_factory import load
 from rmaudit.references import References
 from rmaudit.runs.gate_contrasts import gate_on
-from rmaudit.runs.head_mending import SALT, GateChange, Mended
+from rmaudit.runs.gates_on_a_half import GateChange
+from rmaudit.runs.head_mending import SALT, Mended
 from rmaudit.verdicts.estimates_and_bounds import Bound, Severity, above, below
 from tests.cli.running import run
 from tests.findings import found
