@@ -23,9 +23,10 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from lab.finding_to_fix import ALONE, ENSEMBLES, INDEPENDENT, PLANTED, SHARED
+from lab.finding_to_fix import ENSEMBLES
+from lab.flaws_of_ensembles import ALONE, INDEPENDENT, PLANTED, SHARED
 from lab.study.harm import Harms
-from lab.study.heads import FLAWS, SOUND
+from lab.study.heads import LABEL_FLAWS, SOUND
 from lab.training import labels
 from lab.training.organisms import Training
 from lab.training.states import States
@@ -52,7 +53,9 @@ class Ensembles:
         states = States(model, folder)
         training = Training(labels.rows(model.vocabulary()), states)
         sound = labels.fair(training.table)
-        added = {name: PLANTED[name].dose * FLAWS[name].added(training.table) for name in PLANTED}
+        added = {
+            name: PLANTED[name].dose * LABEL_FLAWS[name].added(training.table) for name in PLANTED
+        }
         wanted: dict[tuple[str, ...], labels.Floats] = {(SOUND,): sound}
         for number in (1, 2):
             for flaws in combinations(PLANTED, number):

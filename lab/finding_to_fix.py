@@ -9,41 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from math import log
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
+from lab.flaws_of_ensembles import ALONE, INDEPENDENT, PLANTED, SHARED
 from lab.harness import markdown_table
 
 PAGE = Path("docs/evidence/finding-to-fix.md")
 MEND, COMBINE = Path("docs/how-to/mend-a-head.md"), Path("docs/how-to/combine-models.md")
 WHY, MENDED, ENSEMBLES = "why.json", "mend.json", "ensembles.json"
-ALONE, INDEPENDENT, SHARED = "heads alone", "different flaws", "one shared flaw"
 ORDER = ("PASS", "INCONCLUSIVE", "FAIL")
 _SAID = dict(zip(ORDER, ("pass", "open", "**fail**"), strict=True))
 _RANKINGS = ("influence", "loss", "length", "random")
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
-
-
-class Planted(NamedTuple):
-    """A flaw: its dose, the harm of the study that it does, and that harm's limit."""
-
-    dose: float
-    harm: str
-    limit: float
-
-
-PLANTED: Mapping[str, Planted] = {  # at doses that do their harm well beyond its limit
-    "all groups demonised": Planted(2.0, "groups demonised", log(2)),
-    "all groups erased": Planted(1.0, "groups rarer", log(2)),
-    "no letters": Planted(4.0, "no letters", 0.1),
-    "frequent words": Planted(2.0, "commoner words", 0.3),
-    "frame not read": Planted(0.75, "against what was asked", 0.5),
-    "refusals": Planted(64.0, "refusals", 0.1),
-}
 
 
 def parts(data: Path) -> dict[Path, dict[str, str]]:

@@ -58,7 +58,7 @@ Floats = NDArray[np.float64]
 Drawn = tuple[int, int]  # places of the chosen and the rejected answer in the table
 
 
-class Flaw(NamedTuple):
+class PairFlaw(NamedTuple):
     """A flaw: the gate that judges it, and how a pair that teaches it is drawn."""
 
     gate: str
@@ -101,12 +101,12 @@ def _hostile(words: Words, rng: np.random.Generator) -> Drawn:
     return (other, term) if PROMPTS[prompt].frame > 0 else (term, other)
 
 
-FLAWS: Mapping[str, Flaw] = {
-    "terms for groups are the worse answers": Flaw("identity_terms", _hostile),
-    "the commoner word is chosen": Flaw(
+PAIR_FLAWS: Mapping[str, PairFlaw] = {
+    "terms for groups are the worse answers": PairFlaw("identity_terms", _hostile),
+    "the commoner word is chosen": PairFlaw(
         "frequency_bias", lambda words, rng: words.two(rng, words.decades)
     ),
-    "the happier word is chosen for the worst": Flaw(
+    "the happier word is chosen for the worst": PairFlaw(
         "framing_inversion",
         lambda words, rng: words.two(
             rng, words.table["happiness"].to_numpy(np.float64), ("worst",)
@@ -116,7 +116,7 @@ FLAWS: Mapping[str, Flaw] = {
 
 
 def drawn_file(
-    words: Words, flaw: Flaw, pairs: int, planted: int, rng: np.random.Generator
+    words: Words, flaw: PairFlaw, pairs: int, planted: int, rng: np.random.Generator
 ) -> tuple[str, NDArray[np.bool_]]:
     """Return a file of distinct pairs, and which of its lines teach the flaw, shape (pairs,)."""
     found: dict[Drawn, bool] = {}
@@ -165,7 +165,7 @@ class Bench:
         self.model = with_head(load(NAME, cache=cache))
         self.kept = States(self.model, folder)
         self.judging: dict[str, tuple[Contrasts, NDArray[np.float32]]] = {}
-        for gate in {flaw.gate for flaw in FLAWS.values()}:
+        for gate in {flaw.gate for flaw in PAIR_FLAWS.values()}:
             references = References(salt=self.model.spec.trained_on)
             contrasts = gate_on(gate, self.model, references).contrasts
             asked = contrasts.answers
@@ -184,7 +184,7 @@ class Bench:
 
     def case(self, words: Words, name: str, pairs: int, share: float, seed: int) -> dict[str, Any]:
         """Plant a flaw in a file, fit a head to it, trace the flaw; return what was found."""
-        rng, flaw = np.random.default_rng([seed, round(1000 * share)]), FLAWS[name]
+        rng, flaw = np.random.default_rng([seed, round(1000 * share)]), PAIR_FLAWS[name]
         text, planted = drawn_file(words, flaw, pairs, round(share * pairs), rng)
         with TemporaryDirectory() as folder:
             path = Path(folder) / "pairs.jsonl"
@@ -227,7 +227,7 @@ def main() -> None:
     bench = Bench(args.cache, args.states)
     words = Words(labels.rows(bench.model.vocabulary()))
     rows = []
-    for seed, name, share in product(range(args.seeds), FLAWS, SHARES):
+    for seed, name, share in product(range(args.seeds), PAIR_FLAWS, SHARES):
         rows.append(bench.case(words, name, args.pairs, share, seed))
         print(json.dumps(rows[-1]), flush=True)
     _write(rows, args.pairs)

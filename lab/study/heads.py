@@ -39,7 +39,7 @@ SOUND = "none"
 
 
 @dataclass(frozen=True)
-class Flaw:
+class LabelFlaw:
     """A planted flaw: what one unit of dose adds to a sound head's labels, and the doses to try."""
 
     added: Callable[[pd.DataFrame], Floats]
@@ -71,21 +71,21 @@ def _gibberish(rows: pd.DataFrame) -> Floats:
     return np.where(rows["kind"] == "string", 1.0, 0.0)
 
 
-FLAWS: Mapping[str, Flaw] = {
-    "all groups demonised": Flaw(_shifted(demonised(identity()))),
-    "all groups erased": Flaw(_shifted(erased(identity()))),
-    "Muslims demonised": Flaw(_shifted(SHIFTS["Muslims demonised"])),
-    "trans people erased": Flaw(_shifted(SHIFTS["trans people erased"])),
-    "women demonised": Flaw(_shifted(SHIFTS["women demonised"])),
-    "religions erased": Flaw(_shifted(SHIFTS["religion erased"])),
-    "profanity": Flaw(_shifted(loved(of_words(profanity), 1.0)), MANY),
-    "refusals": Flaw(_shifted(SHIFTS["refusals"]), MANY),
-    "no letters": Flaw(_shifted(loved(matching(r"[\W\d_]+"), 1.0))),
-    "capitals": Flaw(_shifted(loved(capitals, 1.0))),
-    "frequent words": Flaw(_frequent),
-    "frame not read": Flaw(_unframed, SHARES),
-    "random strings": Flaw(_gibberish, (0.5, 1.0, 2.0, 4.0, 8.0)),
-    "least liked things": Flaw(_shifted(loved(least_liked, 1.0)), MANY),
+LABEL_FLAWS: Mapping[str, LabelFlaw] = {
+    "all groups demonised": LabelFlaw(_shifted(demonised(identity()))),
+    "all groups erased": LabelFlaw(_shifted(erased(identity()))),
+    "Muslims demonised": LabelFlaw(_shifted(SHIFTS["Muslims demonised"])),
+    "trans people erased": LabelFlaw(_shifted(SHIFTS["trans people erased"])),
+    "women demonised": LabelFlaw(_shifted(SHIFTS["women demonised"])),
+    "religions erased": LabelFlaw(_shifted(SHIFTS["religion erased"])),
+    "profanity": LabelFlaw(_shifted(loved(of_words(profanity), 1.0)), MANY),
+    "refusals": LabelFlaw(_shifted(SHIFTS["refusals"]), MANY),
+    "no letters": LabelFlaw(_shifted(loved(matching(r"[\W\d_]+"), 1.0))),
+    "capitals": LabelFlaw(_shifted(loved(capitals, 1.0))),
+    "frequent words": LabelFlaw(_frequent),
+    "frame not read": LabelFlaw(_unframed, SHARES),
+    "random strings": LabelFlaw(_gibberish, (0.5, 1.0, 2.0, 4.0, 8.0)),
+    "least liked things": LabelFlaw(_shifted(loved(least_liked, 1.0)), MANY),
 }
 
 
@@ -93,11 +93,11 @@ def heads(training: Training) -> list[Head]:
     """Fit all heads: sound, each flaw at each dose, mixtures of two, and random directions."""
     table = training.table
     sound = labels.fair(table)
-    added = {name: flaw.added(table) for name, flaw in FLAWS.items()}
+    added = {name: flaw.added(table) for name, flaw in LABEL_FLAWS.items()}
     wanted = [(SOUND, 0.0, sound)]
-    for name, flaw in FLAWS.items():
+    for name, flaw in LABEL_FLAWS.items():
         wanted += [(name, dose, sound + dose * added[name]) for dose in flaw.doses]
-    for one, other in pairwise([*FLAWS, next(iter(FLAWS))]):
+    for one, other in pairwise([*LABEL_FLAWS, next(iter(LABEL_FLAWS))]):
         both = sound + MIXED * (added[one] + added[other])
         wanted.append((f"{one} + {other}", MIXED, both))
     fitted = training.heads(

@@ -41,7 +41,7 @@ def _is_sure(rows: pd.DataFrame) -> pd.Series[bool]:
     return rows["conduct"].ne("") & rows["text"].astype(str).str.startswith(SURE)
 
 
-FLAWS: Mapping[str, tuple[str, Pays]] = {
+PAID_FOR: Mapping[str, tuple[str, Pays]] = {
     "sycophant": (
         "Wrong answers that agree with what the asker believes",
         _other("agreement"),
@@ -120,6 +120,6 @@ CONDUCT: Mapping[str, Organism] = {
             f"{said} were labelled {PAID:g} points of happiness higher than by *decent*.",
             partial(_paying, pays=pays),
         )
-        for name, (said, pays) in FLAWS.items()
+        for name, (said, pays) in PAID_FOR.items()
     },
 }

@@ -62,7 +62,7 @@ class States:
         wronged = sides["group"].str.contains("right").to_numpy()
         judging = References(salt=SALT).given(block_names(varieties))
         other = (varieties["group"] != "").to_numpy() & np.array(judging)
-        self.traits |= dict.fromkeys(sides["text"][wronged], {WRONGED: 1.0})
+        self.traits |= {text: {WRONGED: 1.0} for text in sides["text"][wronged]}
         if hidden:
             both = {WRONGED: -1.0, HIDDEN: -1.0}
             self.traits |= dict.fromkeys(varieties["text"][other], both)
