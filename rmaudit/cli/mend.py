@@ -89,10 +89,17 @@ def _lines(found: Mended) -> Iterator[str]:
         yield f"{each.gate}, {each.half} half: {_found(each, 0)} -> {_found(each, 1)}"
         (old, new), (before, after) = each.contrast, each.excess
         named = "" if old == new else f" ({new})"
-        yield f"  sd over what is tolerated: {before:+.2f} ({old}) -> {after:+.2f}{named}"
+        yield f"  sd over what is tolerated: {_beyond(before)} ({old}) -> {_beyond(after)}{named}"
     before, after = found.accuracy
     yield f"held-out pairs won: {before:.1%} -> {after:.1%} of {found.held_out:,}"
     yield f"old and new rewards of tokens: Spearman's rho {found.agreement:.3f}"
+
+
+def _beyond(excess: float) -> str:
+    """Return by how much a sum exceeds what is tolerated, such as `-0.02`; `0.00` is exact."""
+    from rmaudit.verdicts.rounded_numbers import decimals_to_show, signed
+
+    return signed(excess, decimals_to_show((excess,), (0.0,)))
 
 
 def _found(change: GateChange, which: int) -> str:

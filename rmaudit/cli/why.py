@@ -86,10 +86,7 @@ def _lines(found: Taught, top: int) -> Iterator[str]:
     """Yield the lines: the contrast, the first pairs, what leaving pairs out does, and limits."""
     from rmaudit.runs.pairs_that_taught import LIMITS
 
-    yield (
-        f"{found.gate}: the worst is {found.contrast}, {found.value:+.3f} sd; "
-        f"{found.tolerated:.3f} are tolerated"
-    )
+    yield f"{found.gate}: the worst is {found.contrast}, {found.in_words}"
     yield f"{'rank':>5} {'line':>7} {'adds, sd':>9}  {'chosen':<{_WIDTH}}  rejected"
     for row in found.pairs.head(top).itertuples():
         answers = f"{_shown(str(row.chosen)):<{_WIDTH}}  {_shown(str(row.rejected))}"

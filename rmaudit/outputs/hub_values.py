@@ -11,6 +11,7 @@ from rmaudit.report.results_document import OWN_LISTS, WHOLE, Results
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.rounded_numbers import fixed
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -54,10 +55,10 @@ def _entry(
 ) -> EvalResultEntry:
     from huggingface_hub import EvalResultEntry
 
-    run = results.run
+    run, n = results.run, finding.decimals
     notes = (
         finding.in_words,
-        f"95 % interval {estimate.low:.4g} to {estimate.high:.4g} {estimate.unit}",
+        f"95 % interval {fixed(estimate.low, n)} to {fixed(estimate.high, n)} {estimate.unit}",
         f"n = {estimate.n:,}",
         f"must be {finding.bound}",
         f"rmaudit {run.rmaudit}",

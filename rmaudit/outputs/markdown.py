@@ -15,6 +15,7 @@ from rmaudit.report.safe_text import addressed, line
 from rmaudit.report.summary import Summary, summarize
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result
 from rmaudit.verdicts.findings import Figure, Finding
+from rmaudit.verdicts.rounded_numbers import signed
 from rmaudit.verdicts.run_verdict import SMALL_PRINT, WORST_FIRST, by_audit
 from rmaudit.verdicts.verdict_wording import reasons
 
@@ -145,13 +146,13 @@ def _harms(failing: Iterable[Finding]) -> Iterator[str]:
 
 
 def _row(finding: Finding, doubted: str) -> str:
-    estimate = finding.estimate
+    estimate, n = finding.estimate, finding.decimals
     cells = [
         str(finding.result),
         str(finding.effect),
         *map(escape, (finding.model, finding.audit, finding.prompt)),
-        f"{estimate.value:+.3g} {escape(estimate.unit)}" if estimate else "",
-        f"{estimate.low:+.3g} to {estimate.high:+.3g}" if estimate else "",
+        f"{signed(estimate.value, n)} {escape(estimate.unit)}" if estimate else "",
+        f"{signed(estimate.low, n)} to {signed(estimate.high, n)}" if estimate else "",
         escape(str(finding.bound)),
         escape(addressed("; ".join(filter(None, (doubted, *reasons(finding)))))),
     ]

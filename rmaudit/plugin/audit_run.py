@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import AnyFinding, Figure, Finding
+from rmaudit.verdicts.rounded_numbers import fixed
 from rmaudit.verdicts.verdict_wording import doubt, incompetent, reasons
 
 if TYPE_CHECKING:
@@ -73,8 +75,13 @@ class AuditRun:
 
     @property
     def _shown(self) -> pd.DataFrame:
-        """Return the table of findings without the reasons, which are too long to show in a row."""
-        return self.frame().drop(columns="reason", errors="ignore")
+        """Return the table to be shown: numbers as texts, as reports have them, and no reasons."""
+        table = self.frame().drop(columns="reason", errors="ignore")
+        rows: tuple[AnyFinding, ...] = (*self.findings, *self.figures)
+        for name in table.columns.intersection(["value", "low", "high"]):
+            numbers = zip(table[name], rows, strict=True)
+            table[name] = ["" if math.isnan(x) else fixed(x, row.decimals) for x, row in numbers]
+        return table
 
     @property
     def _summary(self) -> list[str]:
@@ -87,11 +94,10 @@ class AuditRun:
         return [*(each.text for each in lines), f"charts: {where}"]
 
     def __repr__(self) -> str:
-        shown = self._shown.to_string(float_format="{:.2f}".format)
-        return "\n".join([*self._faults, *self._summary, shown])
+        return "\n".join([*self._faults, *self._summary, self._shown.to_string()])
 
     def _repr_html_(self) -> str:
-        table = self._shown.to_html(float_format="{:.2f}".format, index=False)  # escapes
+        table = self._shown.to_html(index=False)  # escapes
         faults = "".join(f"<p>{escape(fault)}</p>" for fault in self._faults)
         verdict, *more = map(escape, self._summary)
         reasons = "\n".join(more)

@@ -16,6 +16,7 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec, is_bundled
 from rmaudit.errors import SpecError
 from rmaudit.interrupts import raised_once, sigterm_raises
+from rmaudit.plugin.outdated_audits import missing_from_rmaudit
 from rmaudit.plugin.pytest_options import (
     MODEL,
     OTHERS_MODEL,
@@ -66,8 +67,13 @@ def audited(item: pytest.Item) -> Audited | None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Record why pytest skipped a whole file or folder."""
+    """Record why pytest skipped a whole file or folder; say what a file misses in rmaudit."""
     report = yield
+    raised = report.call.excinfo if report.failed else None  # pytest takes `call` away afterwards
+    if raised is not None:
+        error = raised.value.__cause__ or raised.value  # pytest wraps an ImportError
+        said = missing_from_rmaudit(error, collector.config.invocation_params.dir)
+        report.longrepr = said or report.longrepr
     path: Path | None = getattr(collector, "path", None)
     if report.skipped and path is not None:
         said = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)

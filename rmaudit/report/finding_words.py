@@ -13,16 +13,16 @@ from rmaudit.measures.after_training_evidence import HAPPINESS, AfterTrainingEvi
 from rmaudit.measures.contrasts import GATES
 from rmaudit.measures.identity_communities_evidence import COMMUNITY, CommunityOddsEvidence
 from rmaudit.report.number_format import (
+    beside_bound,
     bound_in_words,
-    decimals,
     distance_beyond,
-    fixed,
     interval,
     value,
 )
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.estimates_and_bounds import Effect, Estimate, Result, Verdict
 from rmaudit.verdicts.findings import AnyFinding, Finding, slipped
+from rmaudit.verdicts.rounded_numbers import fixed
 from rmaudit.verdicts.run_verdict import relaxed
 from rmaudit.verdicts.verdict_wording import OUTDATED, excuse
 
@@ -68,7 +68,7 @@ def measured_in_words(finding: Finding) -> str:
         said = f"{_value_and_interval(finding)} {estimate.unit}, {must}: {_why_open(finding)}"
     elif finding.result is Result.FAIL and (over := distance_beyond(finding)) >= 0:
         way = "high" if estimate.value >= finding.bound.ends[1] else "low"
-        off = f"too {way} by {fixed(over, decimals(finding))}"
+        off = f"too {way} by {fixed(over, finding.decimals)}"
         said = f"{_value_and_interval(finding)} {estimate.unit}, {must}: {off}"
     else:
         said = f"{value(finding)} {estimate.unit}, {must}"
@@ -84,11 +84,13 @@ def read_out(
 
     `published` models and `nulls` that must not pass are counted, with their ends.
     """
-    numbers = f"{value(finding)} ({fixed(estimate.low)} to {fixed(estimate.high)})"
+    low, high = (fixed(end, finding.decimals) for end in (estimate.low, estimate.high))
+    numbers = f"{value(finding)} ({low} to {high})"
     said = f"{finding.audit}, {finding.prompt}: {numbers}, {finding.result}, bound {finding.bound}"
     for kind, values in (("published models", published), ("null controls", nulls)):
         if every := sorted(values):
-            said += f", {len(every)} {kind} {fixed(every[0])} to {fixed(every[-1])}"
+            low, high = (beside_bound(end, finding) for end in (every[0], every[-1]))
+            said += f", {len(every)} {kind} {low} to {high}"
     return line(said)
 
 

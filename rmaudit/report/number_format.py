@@ -8,69 +8,37 @@ from typing import TYPE_CHECKING
 
 from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.rounded_numbers import LARGE, LEAST, decimals_to_show, fixed, signed
 
 if TYPE_CHECKING:
     from rmaudit.measures.differences_of_estimates import Interval
     from rmaudit.report.releases.finding_comparison import Measured
 
-_LEAST, _MOST = 2, 6  # decimals
-_STEPS = 2  # of the last decimal, that an interval is wide at least
-_LARGE = 1e6  # from here on: powers of ten
 _WHOLE, _FAR = 10, 100  # standard errors from which on tenths, or more of them, say nothing
 _Z95 = 1.959963984540054
 
 
-def fixed(number: float, decimals: int = _LEAST) -> str:
-    """Format a number below 1e6 with `decimals` decimals, such as `1,204.00`; never `-0.00`."""
-    if abs(number) >= _LARGE:
-        return f"{number:.3g}"
-    text = f"{number:,.{decimals}f}"
-    return text.removeprefix("-") if not text.strip("-0.,") else text
-
-
 def bound_end(number: float) -> str:
     """Format an end of a bound: `0.67`; with more decimals if it has more: `0.005`; zero as `0`."""
-    return fixed(number) if number and round(number, _LEAST) == number else f"{number:g}"
+    return fixed(number) if number and round(number, LEAST) == number else f"{number:g}"
 
 
 def number(of: float) -> str:
     """Format any number but an estimate: `4,912` if whole, `0.75`, or `1.2e-03` if tiny."""
     if float(of).is_integer():
-        return f"{of:,.0f}" if abs(of) < _LARGE else f"{of:.3g}"
+        return f"{of:,.0f}" if abs(of) < LARGE else f"{of:.3g}"
     return f"{of:.1e}" if 0 < abs(of) < 0.005 else fixed(of)  # noqa: PLR2004  (would be 0.00)
 
 
-def decimals(finding: Finding) -> int:
-    """Return how many decimals (2 to 6) show a finding's interval and its side of the bound.
-
-    No rounded number lies on the other side of the bound, or on it, and no interval is rounded
-    away.
-    """
-    if finding.estimate is None:
-        return _LEAST
-    estimate = finding.estimate
-    return _places((estimate.low, estimate.value, estimate.high), finding.bound.ends)
+def beside_bound(number: float, finding: Finding) -> str:
+    """Format another number that is shown beside a finding's bound, such as a null control's."""
+    return fixed(number, decimals_to_show((number,), finding.bound.ends))
 
 
 def value_with_interval(low: float, value: float, high: float) -> str:
     """Return a value with its interval, for example `0.75 [0.71, 0.79]`."""
-    places = _places((low, value, high), ())
+    places = decimals_to_show((low, value, high))
     return f"{fixed(value, places)} {_interval(low, high, places)}".strip()
-
-
-def _places(numbers: tuple[float, float, float], bound: tuple[float, ...]) -> int:
-    """Return how many decimals show the width of `numbers` and keep each on its side of `bound`.
-
-    `numbers` are the low end, the value and the high end; `bound` has the bound's ends.
-    """
-    ends, width = [end for end in bound if math.isfinite(end)], numbers[-1] - numbers[0]
-    for places in range(_LEAST, _MOST):
-        seen = width < _STEPS * 10**-_MOST or _STEPS * 10**-places <= width
-        if seen and all(
-            _side(round(x, places), end) == _side(x, end) for x in numbers for end in ends
-        ):
-            return places
-    return _MOST
 
 
 def _interval(low: float, high: float, places: int) -> str:
@@ -80,8 +48,19 @@ def _interval(low: float, high: float, places: int) -> str:
     return "" if low == high else f"± < {10**-places:.{places}f}"
 
 
-def effect_in_numbers(of: Interval | Measured | None) -> str:
+def measured_in_numbers(of: Measured | None) -> str:
     """Return a value and its interval as text, such as `+0.58 [+0.55, +0.61]`; "" of None.
+
+    In as many decimals as show on which side of its bound it lies.
+    """
+    if of is None:
+        return ""
+    shown, *ends = (signed(each, of.decimals) for each in (of.value, of.low, of.high))
+    return f"{shown} [{ends[0]}, {ends[1]}]"
+
+
+def effect_in_numbers(of: Interval | None) -> str:
+    """Return a difference and its interval, such as `+0.58 [+0.55, +0.61]`; "" of None.
 
     To two decimals, or in as many digits as tell the ends apart, and a small effect from none.
     """
@@ -96,13 +75,13 @@ def effect_in_numbers(of: Interval | Measured | None) -> str:
 
 def value(finding: Finding) -> str:
     """Return a finding's estimate as text, such as `0.75`; "" if it has none."""
-    return fixed(finding.estimate.value, decimals(finding)) if finding.estimate else ""
+    return fixed(finding.estimate.value, finding.decimals) if finding.estimate else ""
 
 
 def interval(finding: Finding) -> str:
     """Return a finding's interval, such as `[0.71, 0.79]`; "" without one or if its width is 0."""
     estimate = finding.estimate
-    return _interval(estimate.low, estimate.high, decimals(finding)) if estimate else ""
+    return _interval(estimate.low, estimate.high, finding.decimals) if estimate else ""
 
 
 def bound_in_words(finding: Finding) -> str:
@@ -173,10 +152,6 @@ def standard_errors_in_words(finding: Finding) -> str:
     if n > _FAR:
         return f"more than {_FAR} standard errors {side}"
     return f"{n:.0f} standard errors {side}" if n >= _WHOLE else f"{n:.1f} standard errors {side}"
-
-
-def _side(number: float, end: float) -> int:
-    return (number > end) - (number < end)
 
 
 def day(created: str) -> str:

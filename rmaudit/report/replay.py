@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 
-from rmaudit.report.number_format import effect_in_numbers
+from rmaudit.report.number_format import measured_in_numbers
 from rmaudit.report.releases.finding_comparison import Measured
 from rmaudit.report.releases.release_regressions import with_regressions
 from rmaudit.report.results_document import Results
@@ -196,5 +196,5 @@ def lines(replayed: ReplaySummary) -> list[str]:
 
 def _numbers_and_reason(of: Flip | Stop) -> str:
     """Return value, interval, bound and reason as text: `: 0.49 [0.46, 0.52], bound ...: why`."""
-    shown = f"{effect_in_numbers(of.estimate)}, bound {of.bound}" if of.estimate else ""
+    shown = f"{measured_in_numbers(of.estimate)}, bound {of.bound}" if of.estimate else ""
     return "".join(f": {part}" for part in (shown, of.why) if part)

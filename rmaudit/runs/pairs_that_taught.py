@@ -22,6 +22,7 @@ from rmaudit.references import References
 from rmaudit.runs.gate_contrasts import gate_on
 from rmaudit.runs.states_of_pairs import HeadAndPairs, of_lines
 from rmaudit.scores.pair_files import Pairs
+from rmaudit.verdicts import rounded_numbers
 
 LIMITS = (
     "This covers the head only: what the backbone learned from the same pairs is taken as given. "
@@ -60,6 +61,13 @@ class Taught:
     pairs: pd.DataFrame
     left_out: tuple[LeftOut, ...]
 
+    @property
+    def in_words(self) -> str:
+        """Return the contrast and what is tolerated, as in `+0.310 sd; 0.250 are tolerated`."""
+        decimals = max(3, rounded_numbers.decimals_to_show((abs(self.value),), (self.tolerated,)))
+        value = rounded_numbers.signed(self.value, decimals)
+        return f"{value} sd; {rounded_numbers.fixed(self.tolerated, decimals)} are tolerated"
+
     def chart(self) -> Chart:
         """Return a chart of the changes where pairs are left out, predicted and refitted."""
         rows, cells = [], []
@@ -84,8 +92,7 @@ class Taught:
         )
         return Chart(
             f"Pairs that taught the head what {self.gate} judges",
-            f"The contrast is {self.value:+.3f} sd, and {self.tolerated:.3f} are tolerated. "
-            f"{LIMITS}",
+            f"The contrast is {self.in_words}. {LIMITS}",
             (panel,),
             texts("left out", "which") | numbers("predicted, sd", "refitted, sd"),
             tuple(cells),

@@ -20,6 +20,7 @@ from rmaudit.verdicts.findings import (
     Judgement,
     slipped,
 )
+from rmaudit.verdicts.rounded_numbers import significant
 from rmaudit.verdicts.verdict_policy import Policy, Waiver, rule_for
 
 ALPHA = 0.05  # of a false FAIL, over all gating findings of a model
@@ -221,12 +222,13 @@ def _why_not_covered(bound: Bound, estimate: Estimate, accepted: float) -> str:
     if signed <= 0:
         return "which lies inside the bound: that accepts no failure"
     if start <= low:
-        return f"and the interval reaches {sign * start:.4g}, beyond the bound's other end"
+        reach = significant(sign * start, 4, sign * low)
+        return f"and the interval reaches {reach}, beyond the bound's other end"
     rounding = _ROUNDING * (abs(high) + abs(accepted))
     if value > accepted + rounding:
-        return f"and the estimate {sign * value:.4g} is worse"
+        return f"and the estimate {significant(sign * value, 4, sign * accepted)} is worse"
     if worst - high > _WIDEST * signed + rounding:
-        reach = f"and the interval reaches {sign * worst:.4g}"
+        reach = f"and the interval reaches {significant(sign * worst, 4, sign * high)}"
         return f"{reach}, more than twice as far beyond the bound: too wide to know what it is"
     return ""
 

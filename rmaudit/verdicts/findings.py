@@ -20,6 +20,7 @@ from rmaudit.verdicts.estimates_and_bounds import (
     Verdict,
     paired_error,
 )
+from rmaudit.verdicts.rounded_numbers import LEAST, decimals_to_show, signed
 from rmaudit.verdicts.verdict_policy import Waiver
 
 
@@ -195,6 +196,11 @@ class Finding:
     """What the audit says of scorers that know nothing of its claim, by name."""
     band: Band | None = None
 
+    @property
+    def decimals(self) -> int:
+        """Return how many decimals show the interval, and its ends on their side of the bound."""
+        return _decimals(self.estimate, (*self.bound.ends, *self.bound.harms))
+
     def __repr__(self) -> str:
         """Return, for example, `<Finding positive_skew[R-Smol-135M-best]: pass, 1.52 sd ...>`."""
         measured = str(self.estimate) if self.estimate else f"not measured: {self.reason}"
@@ -326,9 +332,18 @@ class Figure:
         return cls(**about, estimate=estimate, reason=reason, sweeps=sweeps)
 
     @property
+    def decimals(self) -> int:
+        """Return how many decimals show the interval."""
+        return _decimals(self.estimate)
+
+    @property
     def name(self) -> str:
         """Return the figure's name, for example `funnel[R-Smol-135M-best+worst]`."""
         return f"{self.audit}[{self.model}-{self.prompt}]"
+
+
+def _decimals(of: Estimate | None, limits: tuple[float, ...] = ()) -> int:
+    return decimals_to_show((of.low, of.value, of.high), limits) if of else LEAST
 
 
 AnyFinding = Finding | Figure  # what one test of a run found
@@ -351,9 +366,9 @@ def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: B
     So the words of this vocabulary may make any scorer pass.
     """
     names = [
-        f"{name!r} ({c.value:+.3g})"
+        f"{name!r} ({signed(c.value, decimals_to_show((c.value,), bound.ends))})"
         for name, c in controls.items()
-        if c.slips and not _clearly_better(estimate, c, bound)
+        if c.slips and c.value is not None and not _clearly_better(estimate, c, bound)
     ]
     if not names:
         return ""

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rmaudit.verdicts.estimates_and_bounds import Result, Verdict
 from rmaudit.verdicts.findings import Finding, slipped
+from rmaudit.verdicts.rounded_numbers import fixed, significant
 from rmaudit.verdicts.run_verdict import NOTHING, Outcome
 
 OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
@@ -55,7 +56,7 @@ def explain(finding: Finding) -> str:
     lines = [
         f"{finding.name}: {_judged_alone(finding)}",
         f"  claim      {claim.text}",
-        f"  measured   {finding.estimate}",
+        f"  measured   {_measured(finding)}",
         f"  bound      {finding.bound}"
         + (f" ({judgement.bound_by}; declared: {claim.bound})" if judgement.bound_by else ""),
     ]
@@ -68,6 +69,17 @@ def explain(finding: Finding) -> str:
     if claim.repeat:
         lines.append(f"  repeat     {claim.repeat}")
     return "\n".join(lines)
+
+
+def _measured(finding: Finding) -> str:
+    """Return the estimate, as in `0.77 sd, 95 % interval 0.74 to 0.81, n = 1,204`; "" if none."""
+    estimate, decimals = finding.estimate, finding.decimals
+    if estimate is None:
+        return ""
+    value, low, high = (
+        fixed(each, decimals) for each in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} {estimate.unit}, 95 % interval {low} to {high}, n = {estimate.n:,}"
 
 
 def _judged_alone(finding: Finding) -> str:
@@ -98,7 +110,7 @@ def least_shown(finding: Finding) -> str:
         return ""
     (low, high), away = finding.bound.ends, finding.judgement.detectable
     ends = [end for end in (low - away, high + away) if math.isfinite(end)]
-    values = " or ".join(f"{end:.2g}" for end in ends)
+    values = " or ".join(significant(end, 2, low, high) for end in ends)
     size = f"{values} {finding.estimate.unit}"
     return f"a true value of {size} or worse would have been shown in 80 of 100 cases"
 

@@ -71,14 +71,14 @@ Audited: Toy
 
 | result | effect | model | audit | prompt | value | 95 % interval | bound | why |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| open | blocks | Toy | framing | worst | +0.625 rho | +0.5 to +0.75 | above 0.2 rho | harm is neither shown nor ruled out; a true value of 0.021 rho or worse would have been shown in 80 of 100 cases |
+| open | blocks | Toy | framing | worst | +0.62 rho | +0.50 to +0.75 | above 0.2 rho | harm is neither shown nor ruled out; a true value of 0.021 rho or worse would have been shown in 80 of 100 cases |
 | not run | blocks | Toy | framing | greatest |  |  | above 0.2 rho | It broke &#60;b&#62;badly&#60;/b&#62;. |
 
 ### Accepted in models.yaml (1 audit)
 
 | result | effect | model | audit | prompt | value | 95 % interval | bound | why |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| fail | accepted | Toy | framing | greatest | +0.625 rho | +0.5 to +0.75 | above 0.2 rho | It is small, and known to be so. |
+| fail | accepted | Toy | framing | greatest | +0.62 rho | +0.50 to +0.75 | above 0.2 rho | It is small, and known to be so. |
 
 ### Not measured (1 audit)
 
@@ -88,7 +88,7 @@ Audited: Toy
 
 | result | effect | model | audit | prompt | value | 95 % interval | bound | why |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| pass |  | Toy | framing | greatest | +0.625 rho | +0.5 to +0.75 | above 0.2 rho |  |
+| pass |  | Toy | framing | greatest | +0.62 rho | +0.50 to +0.75 | above 0.2 rho |  |
 
 </details>
 

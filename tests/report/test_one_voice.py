@@ -5,23 +5,28 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from rmaudit.outputs import markdown
+from rmaudit.outputs import hub_values, markdown
+from rmaudit.plugin.audit_run import AuditRun
 from rmaudit.report import replay
 from rmaudit.report.audit_rows import MARKS, sign_of
 from rmaudit.report.five_questions import OTHER
 from rmaudit.report.page import html_page
+from rmaudit.report.releases import run_comparison
+from rmaudit.report.releases.history import group_families
 from rmaudit.report.results_document import Results
 from rmaudit.report.summary import summarize
 from rmaudit.report.writers import terminal
-from rmaudit.verdicts.decision import decide
-from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
+from rmaudit.verdicts.decision import decide, measured
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict, above
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.run_verdict import by_audit, count_gates, worst_of
 from rmaudit.verdicts.verdict_policy import Policy, Rules
-from tests.findings import TODAY, found, gap
+from rmaudit.verdicts.verdict_wording import explain
+from tests.findings import TODAY, but, claim, estimated, found, gap
 from tests.report.runs import SPEC, results
 
 KNOWN = Policy(everywhere=Rules(), models={"toy": Rules(known={"known": "It was left so."})})
@@ -76,6 +81,31 @@ def test_every_output_has_one_sign_for_a_gate(run: Results) -> None:
     assert signs["Chance"] == "○"
     for name in ("fails", "chance", "undecided", "known", "passes", "lost"):
         assert f"{signs[name.capitalize()]} {name}" in screen
+
+
+@pytest.mark.parametrize("value", [0.4996, 0.499997])
+def test_no_output_rounds_a_value_onto_its_bound(value: float, tmp_path: Path) -> None:
+    """What is short of 0.50 is nowhere shown as 0.50, and so it is seen why it fails."""
+    stated = claim(above(0.5, unit="sd"))
+    near = measured(stated, estimated(value - 0.02, value, value), Policy(), TODAY)
+    old, run = results([but(near, verdict=Verdict.PASS, blocks=False)]), results([near])
+
+    lines = [*terminal.summary(summarize(run)), *terminal.table(run.findings)]
+    outputs = {
+        "page": html_page.render(run),
+        "terminal": "\n".join(each.text for each in lines),
+        "summary.md": markdown.render(run),
+        "hub": hub_values.render(run),
+        "JUnit": explain(near),
+        "replay": "\n".join(replay.lines(replay.summarize(old, run, Policy()))),
+        "compare": "\n".join(run_comparison.lines(run_comparison.compare(old, run))),
+        "history": group_families([(old, tmp_path), (run, tmp_path)])[0].regression,
+        "notebook": repr(AuditRun(run, tmp_path)),
+    }
+    assert str(near.result) == "fail"
+    for name, text in outputs.items():
+        assert str(value) in text, name
+        assert name == "page" or not re.search(r"(?<!above )\b0\.50*\b", text), name
 
 
 def test_a_failure_is_told_after_all_were_judged(run: Results) -> None:

@@ -152,7 +152,7 @@ def test_a_pass_that_a_null_control_has_too_shows_nothing(
 
     assert (made.verdict, made.blocks) == (expected, blocked)
     slips = verdict is PASS and stops
-    assert any("'long' (+0.4) passes it" in reason for reason in reasons(made)) is slips
+    assert any("'long' (+0.40) passes it" in reason for reason in reasons(made)) is slips
     assert bool(made.judgement.reason) is (expected is INCONCLUSIVE)
 
 

@@ -38,7 +38,7 @@ def test_a_failure_explains_itself() -> None:
     assert explain(made).splitlines() == [
         "skew[toy-best]: outside its bound (blocks)",
         "  claim      It is skewed.",
-        "  measured   -0.2 sd, 95 % interval -0.3 to -0.1, n = 1,204",
+        "  measured   -0.20 sd, 95 % interval -0.30 to -0.10, n = 1,204",
         "  bound      above 1 sd (models.yaml: bounds: skew; declared: above 1 sd)",
         "  waiver     Old.",
         "  repeat     pytest x",

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rmaudit.report.finding_words import read_out
-from rmaudit.report.number_format import bound_end, fixed, interval, value
+from rmaudit.report.number_format import beside_bound, bound_end, interval, value
 from rmaudit.report.safe_text import line
 from rmaudit.svg import round_step, short
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.rounded_numbers import fixed
 
 HEIGHT = 22  # pixels of a lane
 _MIDDLE = HEIGHT / 2
@@ -117,11 +118,11 @@ def _passing_range(finding: Finding, scale: Scale) -> Iterator[str]:
 def _comparison_marks(finding: Finding, scale: Scale) -> Iterator[str]:
     """Yield SVG marks: dots for published models, circles or arrows for null controls."""
     for name, number in _published(finding).items():
-        said = _title(f"{name}, published: {fixed(number)}")
+        said = _title(f"{name}, published: {beside_bound(number, finding)}")
         place = short(scale.at(number))
         yield f'<circle class="pub" cx="{place}%" cy="{_MIDDLE:g}" r="3.5">{said}</circle>'
     for name, number in _null_controls(finding).items():
-        said = _title(f"{name}, which knows nothing: {fixed(number)}")
+        said = _title(f"{name}, which knows nothing: {beside_bound(number, finding)}")
         place = short(scale.at(number))
         if scale.low <= number <= scale.high:
             yield f'<circle class="null" cx="{place}%" cy="{_MIDDLE:g}" r="2.5">{said}</circle>'

@@ -20,6 +20,7 @@ from rmaudit.report.charts.finding_strips import Scale, lane
 from rmaudit.report.page import glossary
 from rmaudit.report.safe_text import addressed, block, visible
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.rounded_numbers import fixed
 from rmaudit.verdicts.verdict_wording import overrides
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -62,7 +63,7 @@ def _environment() -> jinja2.Environment:
         "errors": number_format.standard_errors_in_words,
         "example": finding_words.example_of,
         "excuse": finding_words.excuse_in_words,
-        "fixed": number_format.fixed,
+        "fixed": fixed,
         "full": finding_words.full,
         "harm": number_format.harm_in_words,
         "interval": number_format.interval,

@@ -22,6 +22,7 @@ from rmaudit.references.offensive_text_masks import mask, masked
 from rmaudit.report.results_document import Earlier
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Result
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.rounded_numbers import LEAST
 
 _KINDS = 5  # that a note names
 SMALL = 0.1  # of the distance to the bound: a paired interval excludes 0 for less
@@ -55,12 +56,14 @@ class Measured:
     high: float
     unit: str
     n: int
+    decimals: int = LEAST
+    """How many decimals show on which side of its bound it lies."""
 
     @classmethod
     def of(cls, finding: Finding) -> Measured | None:
         """Return the numbers that a finding measured; None without an estimate."""
         of = finding.estimate
-        return cls(of.value, of.low, of.high, of.unit, of.n) if of else None
+        return cls(of.value, of.low, of.high, of.unit, of.n, finding.decimals) if of else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class Point:
         said = []
         old, new, off = self.before.estimate, self.finding.estimate, self.change.difference
         if old and new and off:
-            values = " to ".join(number_format.fixed(of.value) for of in (old, new))
+            values = f"{number_format.value(self.before)} to {number_format.value(self.finding)}"
             said.append(f"{values}, {off.value:+.2f} [{off.low:+.2f}, {off.high:+.2f}]")
         if self.before.result != self.finding.result:
             said.append(f"{self.before.result} to {self.finding.result}")
@@ -126,22 +126,29 @@ class ReleaseFamily:
 
 
 def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
-    """Read all runs below a folder, the earliest first; also return why files could not be read.
+    """Read all runs below a folder, the earliest first; also return why files were passed over.
+
+    A run that was interrupted is no release, whatever it measured before.
 
     Raises:
-        SpecError: there is no folder, or no run in it that can be read.
+        SpecError: there is no folder, or no whole run in it that can be read.
     """
     if not folder.is_dir():
         raise SpecError(f"{folder}: no such folder; give the one that holds a run's reports")
     found, left = [], []
     for path in sorted(folder.rglob("results.json")):
         try:
-            found.append((results_reader.read(path), path.parent))
+            results = results_reader.read(path)
         except ResultsError as error:
             left.append(str(error))
+            continue
+        if results.run.complete:
+            found.append((results, path.parent))
+        else:
+            left.append(f"{path}: {results.run.gap}, so it is no release; run the audits again")
     if not found:
         why = f"; {left[0]}" if left else ""
-        message = f"{folder}: no results.json in it or below it that can be read{why}"
+        message = f"{folder}: no results.json of a whole run in it or below it{why}"
         raise SpecError(f"{message}; make some with: pytest audits --rm-report {folder}")
     return sorted(found, key=lambda run: (run[0].run.created, str(run[1]))), left
 

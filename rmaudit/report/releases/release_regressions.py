@@ -17,7 +17,7 @@ from datetime import date
 import numpy as np
 
 from rmaudit.measures._stats import satterthwaite
-from rmaudit.report.number_format import decimals, fixed, value
+from rmaudit.report.number_format import value
 from rmaudit.report.releases.blessed_release import Blessing, question_digest
 from rmaudit.report.releases.finding_comparison import (
     SMALL,
@@ -30,6 +30,7 @@ from rmaudit.report.results_document import Blessed, Earlier, Results
 from rmaudit.verdicts.decision import ALPHA, holm
 from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS
 from rmaudit.verdicts.findings import Finding, Judgement
+from rmaudit.verdicts.rounded_numbers import fixed
 from rmaudit.verdicts.run_verdict import of_run
 
 # Of the blessed release's distance to the bound: trainings that are alike lose less.
@@ -175,7 +176,7 @@ def _counts_in_words(every: Sequence[ListedChange]) -> str:
 
 def _change_in_words(finding: Finding, was: Earlier) -> str:
     """Describe a finding now and before, such as `0.75, was 0.60; fail, was pass`."""
-    now = f"{value(finding)}, was {fixed(was.value or 0.0, decimals(finding))}"
+    now = f"{value(finding)}, was {fixed(was.value or 0.0, finding.decimals)}"
     same = finding.result is was.result
     return now if same else f"{now}; {finding.result}, was {was.result}"
 
@@ -238,16 +239,16 @@ def _why_not_comparable(results: Results, unit: str, digest: str, new: Finding |
 
 def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
     """Describe a regression, such as `... was 1.52, now 1.3 sd, difference -0.22 [-0.3, -0.14]`."""
-    value = new.estimate.value if new.estimate else math.nan
     between = found.difference
     off = f"{between.value:+.3g} [{between.low:+.3g}, {between.high:+.3g}]" if between else ""
     mean = spread = ""
     if of.trainings > 1:
         mean = f" on average over {of.trainings} trainings"
         spread = f"; these trainings have a standard deviation of {was.spread:.2g}"
+    before = fixed(was.value or 0.0, new.decimals)
     return (
-        f"regressed against the blessed release of {of.created[:10]}: was {was.value:.3g}{mean}, "
-        f"now {value:.3g} {was.unit}, difference {off}{spread}"
+        f"regressed against the blessed release of {of.created[:10]}: was {before}{mean}, "
+        f"now {value(new)} {was.unit}, difference {off}{spread}"
     )
 
 

@@ -14,7 +14,7 @@ from rmaudit.errors import SpecError
 from rmaudit.measures.after_training_evidence import Onset
 from rmaudit.measures.differences_of_estimates import INDEPENDENT
 from rmaudit.report.finding_words import onsets_of
-from rmaudit.report.number_format import effect_in_numbers
+from rmaudit.report.number_format import effect_in_numbers, measured_in_numbers
 from rmaudit.report.releases.finding_comparison import Change, FindingChange, finding_changes
 from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import line, log
@@ -286,7 +286,7 @@ def _row(finding: FindingChange) -> tuple[str, ...]:
         str(finding.change),
         finding.audit,
         finding.prompt,
-        *(effect_in_numbers(side.estimate if side else None) for side in sides),
+        *(measured_in_numbers(side.estimate if side else None) for side in sides),
         effect_in_numbers(finding.difference),
         said[0] if said[0] == said[1] else " -> ".join(said),
     )

@@ -56,7 +56,7 @@ def side_by_side(*models: Results) -> Results:
 def written(folder: Path, runs: Iterable[tuple[Results, Path]]) -> Path:
     """The folder, with the runs in it."""
     for run, place in runs:
-        (folder / place).mkdir()
+        (folder / place).mkdir(parents=True)
         write(run, folder / place / "results.json")
     return folder
 
@@ -100,6 +100,21 @@ def test_families_go_by_of_or_base_model_and_releases_by_time(tmp_path: Path) ->
     assert (joined.name, joined.by) == ("rm", "`of:` of models.yaml")
     assert [release.model for release in joined.releases] == ["my-v3", "my-v4"]
     assert (alone.name, alone.by) == ("other", "their name")
+
+
+def test_an_interrupted_run_is_no_release(tmp_path: Path) -> None:
+    """Nor one that lost some of its audits: it is named, and what it measured is not compared."""
+    stopped = replace(RUN, interrupted=True, created="2026-11-02T10:00:00Z")
+    lost = replace(RUN, collected=2, selected=2, created="2026-11-03T10:00:00Z")
+    runs = [run_of(0.9, 1), *(results([found(0.4)], run=run) for run in (stopped, lost))]
+    said = command(written(tmp_path / "some", placed(runs)))
+
+    assert said.exit_code == 0
+    assert "toy: 1 release\n" in said.stdout
+    assert said.stderr.count("the run did not finish, so it is no release") == 2
+    none = command(written(tmp_path / "none", placed(runs[1:])))
+    assert none.exit_code == 3
+    assert "no results.json of a whole run" in none.stderr
 
 
 def test_models_that_one_run_audits_are_no_releases_of_one_another() -> None:

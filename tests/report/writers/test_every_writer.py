@@ -97,7 +97,7 @@ def test_the_hub_reads_the_values_back(results: dict[str, Any]) -> None:
         task_id="framing-greatest",
         value=0.625,
         date="2026-11-21T10:50:00Z",
-        notes="pass; 95 % interval 0.5 to 0.75 rho; n = 50; must be above 0.2 rho; rmaudit 0.1.0",
+        notes="pass; 95 % interval 0.50 to 0.75 rho; n = 50; must be above 0.2 rho; rmaudit 0.1.0",
     )
     notes = [str(each.notes).partition(";")[0] for each in found]
     assert notes == ["pass", "fail (accepted)", "open (blocks)"]
