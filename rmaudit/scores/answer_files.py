@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache as remembered
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,7 +25,7 @@ from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.json_lines import objects, prompt_columns, shown, text
 from rmaudit.scores.progress_bar import Bar
-from rmaudit.scores.score_parquet import checksum, noise_of
+from rmaudit.scores.score_parquet import Fields, checksum, noise_of
 from rmaudit.scores.score_store import Store, store_at
 from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.text_rewards import TextScores
@@ -121,7 +122,8 @@ def rewards(
     Without the column `turns` all prompts are texts.
 
     Equal rows are scored once. Rewards are kept in the cache (default: the user's): a second call
-    reads them, and after an interruption a call scores only what is missing.
+    reads them, and after an interruption a call scores only what is missing. If rows were added or
+    changed since, only these are scored.
 
     Raises:
         ModelError: the model cannot be loaded, or cannot lay out such a prompt; `NotRecorded`, the
@@ -134,13 +136,17 @@ def rewards(
     rows = asked.drop_duplicates().sort_values([*ASKED, "text"], ignore_index=True)
     if model.takes == "nothing":
         raise model.unrecorded("answers of a file are not recorded")
-    found = store_at(cache).complete(_work(model, rows))
+    store = store_at(cache)
+    found = store.complete(_work(model, rows, store))
     scored = asked.merge(found.frame, how="left")["score"].to_numpy(np.float32)
     return TextScores(scored, noise_of(found.frame, found.provenance), found.key)
 
 
-def _work(model: RewardModel | TextScorer, rows: pd.DataFrame) -> Work:
-    """Return the task to score all rows, each answer to its own prompt."""
+def _work(model: RewardModel | TextScorer, rows: pd.DataFrame, store: Store) -> Work:
+    """Return the task to score all rows, each answer to its own prompt.
+
+    Rows that `store` has in tables of other rows are not scored again.
+    """
     texts: list[str] = rows["text"].tolist()
     asked: list[Asked] = rows["prompt"].tolist()
     if model.takes != "texts" or model.takes_turns:
@@ -163,12 +169,42 @@ def _work(model: RewardModel | TextScorer, rows: pd.DataFrame) -> Work:
             return model.own_rewards([slots[asked[i]].row(model.ids(texts[i])) for i in places])
 
     bar = Bar(model.name, len(rows), " answers")
+    known = remembered(lambda: _scored_before(model, rows, fields, store))
+
+    def score(which: slice) -> NDArray[np.float32]:
+        made = known()[which].copy()
+        new = np.flatnonzero(np.isnan(made))
+        bar.found(len(made) - len(new))
+        at = (new + which.start).tolist()
+        if at:
+            given = [asked[i] for i in at], [texts[i] for i in at]
+            made[new] = model.score_each(*given, on_progress=bar.advance)
+        return made
+
     return Work(
         fields,
         rows,
-        lambda which: model.score_each(asked[which], texts[which], on_progress=bar.advance),
+        score,
         lambda: model.provenance,
         alone,
         bar=bar,
         pace=model.pace,
     )
+
+
+def _scored_before(
+    model: RewardModel | TextScorer, rows: pd.DataFrame, fields: Fields, store: Store
+) -> NDArray[np.float32]:
+    """Return each row's reward in earlier tables in `store`, NaN where there is none.
+
+    A table counts only if the model would lay out all its rows today as it did then.
+    """
+    of_rows = ("rows", "rendered")  # the fields that differ from table to table
+    common = {name: value for name, value in fields.items() if name not in of_rows}
+    scores = np.full(len(rows), np.nan, dtype=np.float32)
+    for before in store.tables_with(common):
+        there = rows.merge(before.frame, how="left")["score"].to_numpy(np.float32)
+        wanted = np.isnan(scores) & ~np.isnan(there)
+        if wanted.any() and _work(model, before.frame[list(rows)], store).key == before.key:
+            scores[wanted] = there[wanted]
+    return scores

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -138,6 +138,21 @@ class Store:
             there = set(self.files.names(parts_of(work.key)))
         return [which for which in work.shards if name_of(work.key, which.start) not in there]
 
+    def tables_with(self, fields: Fields) -> Iterator[Stored]:
+        """Yield the stored tables whose key has all these `fields`; damaged files are left out.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with score_parquet.reading(self.files.where()):
+            names = [
+                name for name, of, *_ in _described(self.files) if fields.items() <= of.items()
+            ]
+        for name in names:
+            with suppress(DamagedError):
+                if found := score_parquet.read(self.files, name.removesuffix(".parquet")):
+                    yield found
+
     def has(self, key: str) -> bool:
         """Return whether a file of scores exists under `key`, without reading the file."""
         with score_parquet.reading(self.where(key)):
@@ -185,7 +200,20 @@ def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
     its sweep. Files without metadata are left out.
     """
     found: defaultdict[str, Counts] = defaultdict(Counts)
-    files = store_at(cache).files
+    for _, fields, provenance, columns in _described(store_at(cache).files):
+        source = str(fields.get("model") or provenance.get("source"))
+        scored, recorded = found[source]
+        if "recorded" in fields:
+            found[source] = Counts(scored, recorded + 1)
+        elif "token_id" in columns and "part" not in fields:
+            found[source] = Counts(scored + 1, recorded)
+    return found
+
+
+def _described(
+    files: Files,
+) -> Iterator[tuple[str, dict[str, str], dict[str, Any], Sequence[str]]]:
+    """Yield name, fields of the key, provenance and columns of each table of scores."""
     for name in files.names():
         if "/" in name or not name.endswith(".parquet"):
             continue
@@ -196,10 +224,4 @@ def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
             fields, provenance = dict(about["fields"]), dict(about["provenance"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        source = str(fields.get("model") or provenance.get("source"))
-        scored, recorded = found[source]
-        if "recorded" in fields:
-            found[source] = Counts(scored, recorded + 1)
-        elif "token_id" in schema.names and "part" not in fields:
-            found[source] = Counts(scored + 1, recorded)
-    return found
+        yield name, fields, provenance, schema.names

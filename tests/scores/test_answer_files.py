@@ -16,6 +16,7 @@ from rmaudit.errors import NotRecorded
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import read, read_samples, rewards
+from rmaudit.scores.shard_scoring import ANSWERS
 from tests.scores.lines import assert_refused, written
 
 LINES = [
@@ -84,6 +85,32 @@ def test_an_answer_that_is_there_twice_is_asked_once(file: Path, tmp_path: Path)
     assert again.frame.equals(found.frame)
     assert again.key == found.key
     assert len(asked) == 8
+
+
+def test_only_what_changed_is_scored_again(tmp_path: Path) -> None:
+    """Of many answers one is reworded and one is new; the others have the rewards that they had."""
+    asked: list[str] = []
+
+    def drawn(version: str) -> TextScorer:
+        def score(prompt: str, responses: list[str]) -> list[float]:
+            asked.extend(responses)
+            return [len(asked) + len(prompt) / 7 for _ in responses]  # never the same twice
+
+        return TextScorer(ScorerEntry("toy", score, None, version, 10, 0, 1))
+
+    old = pd.DataFrame({"prompt": "who", "response": [f"answer {i}" for i in range(60)]})
+    new = pd.DataFrame({"prompt": ["who", "what"], "response": "love"})
+    changed = pd.concat([old.drop(7), new])
+    before = rewards(drawn("1"), old, cache=tmp_path)
+    asked.clear()
+    after = rewards(drawn("1"), changed, cache=tmp_path)
+
+    assert after.scores[:-2].tolist() == before.scores[[*range(7), *range(8, 60)]].tolist()
+    assert sorted(asked[:2]) == ["love", "love"]
+    assert len(asked) == 2 + ANSWERS  # those that measure the noise
+    asked.clear()
+    rewards(drawn("2"), changed, cache=tmp_path)
+    assert len(asked) == len(changed) + ANSWERS
 
 
 def test_a_recorded_model_has_no_answers_of_a_file(tmp_path: Path) -> None:
