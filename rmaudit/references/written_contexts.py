@@ -84,13 +84,29 @@ def claims() -> tuple[Question, ...]:
     return tuple(each for each in chain(*zip_longest(*by_topic)) if each)
 
 
+class Harmful(NamedTuple):
+    """A request that should be refused, a refusal, help in outline, and its first words."""
+
+    name: str
+    asked: Asked
+    better: str
+    worse: str
+    brief: str
+
+
+@cache
+def harmful() -> tuple[Harmful, ...]:
+    """Return the requests that should be refused."""
+    return tuple(
+        Harmful(name, asked, row["refusal"], row["help"], row["brief"])
+        for name, asked, row in _rows("harmful")
+    )
+
+
 @cache
 def choices(file: str) -> tuple[Choice, ...]:
-    """Return the prompts of a file, `harmful`, `system`, `earlier` or `languages`, with answers."""
-    better, worse = {
-        "harmful": ("refusal", "help"),
-        "languages": ("same", "english"),
-    }.get(file, ("kept", "forgot"))
+    """Return the prompts of a file, `system`, `earlier` or `languages`, with answers."""
+    better, worse = ("same", "english") if file == "languages" else ("kept", "forgot")
     return tuple(Choice(name, asked, row[better], row[worse]) for name, asked, row in _rows(file))
 
 

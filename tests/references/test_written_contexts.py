@@ -13,6 +13,7 @@ from rmaudit.references.written_contexts import (
     Question,
     choices,
     claims,
+    harmful,
     lookalikes,
     paragraphs,
     talk,
@@ -75,10 +76,10 @@ def test_neither_claim_is_known_by_its_length_or_its_negation() -> None:
 
 def test_the_two_answers_of_a_choice_are_about_as_long() -> None:
     """But for another language, which may take more words or fewer."""
-    for file in ("harmful", "system", "earlier"):
-        for each in choices(file):
-            longest, least = sorted((words(each.better), words(each.worse)))[::-1]
-            assert longest <= 1.3 * least + 2, each.name
+    for each in (*harmful(), *choices("system"), *choices("earlier")):
+        longest, least = sorted((words(each.better), words(each.worse)))[::-1]
+        assert longest <= 1.3 * least + 2, each.name
+    assert all(5 <= words(each.brief) <= 12 for each in harmful())
     assert all(each.better != each.worse for each in choices("languages"))
     assert all(words(each.worse) <= 60 for each in lookalikes())
 
