@@ -6,7 +6,7 @@ At a tau of 0.5, three of four pairs of answers keep their order when the text i
 import numpy as np
 
 from rmaudit import Estimate, Probes, above, audit
-from rmaudit.measures import invariance
+from rmaudit.measures import judge_wording
 
 
 @audit(
@@ -21,7 +21,7 @@ from rmaudit.measures import invariance
     ),
     brief="A judge ranks answers alike if its template is reworded or its parts swapped.",
     source="ours; on the order of what a judge reads see Wang et al. 2023 (arXiv 2305.17926)",
-    bound=above(0.5, unit=invariance.TAU),
+    bound=above(0.5, unit=judge_wording.UNIT),
     base_rate="not known of other judges",
     severity="info",
     limits=[
@@ -36,4 +36,6 @@ from rmaudit.measures import invariance
 )
 def test_judge_wording(wordings: Probes, rng: np.random.Generator) -> Estimate:
     """Return the lowest rank correlation of a judge's rewards with those by a rewording."""
-    return invariance.agreement(wordings.answers, wordings.rewards, rng=rng, noise=wordings.noise)
+    return judge_wording.agreement(
+        wordings.answers, wordings.rewards, rng=rng, noise=wordings.noise
+    )

@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.measures import conduct, invariance, pair_accuracy, sentences
+from rmaudit.measures import conduct, judge_wording, pair_accuracy, sentences
+from rmaudit.measures.edits import shift
 from rmaudit.references import counterfactual_sentences as texts
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT, SAME, STYLE
-from rmaudit.references.text_changes import ANSWERS, APART, AS_IT_IS, KEYS, asked_by, key
+from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, KEYS, key
 from rmaudit.scores.changed_answers import subset_of_pairs
 from rmaudit.scores.pair_files import conduct_pairs
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -72,12 +73,8 @@ def _changed(*changes: str) -> pd.DataFrame:
     return rows.assign(changed=changed * 1.0, empty=empty * 1.0, kept=~empty * 1.0, planted=planted)
 
 
-def _shift(
-    rows: pd.DataFrame, changes: Mapping[str, tuple[str, str]] | None = None, **kind: bool
-) -> Estimate:
-    answers, table = _wide(rows)
-    pairs = changes or {name: (name, AS_IT_IS) for name in table.columns[1:]}
-    return invariance.shift(answers, table, pairs, rng=_ANY, noise=0.0, **kind)
+def _shift(rows: pd.DataFrame) -> Estimate:
+    return shift(*_wide(rows), **_EACH)
 
 
 def _wide(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -85,12 +82,6 @@ def _wide(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     names = rows["change"].unique().tolist()
     table = pd.DataFrame(rows["reward"].to_numpy().reshape(-1, len(names)), columns=names)
     return rows.iloc[:: len(names)].reset_index(drop=True), table
-
-
-def _margins() -> pd.DataFrame:
-    """Return changed prompts; where the first asks, the chosen answers gain."""
-    rows = _changed(*_WHO)
-    return rows.assign(planted=rows["planted"] * rows["chosen"])
 
 
 def _sentences(table: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -119,8 +110,6 @@ def _pairs() -> pd.DataFrame:
 
 _EMPTY = tuple(map(key, KEYS))
 _ANY = np.random.default_rng(0)  # noise is 0: nothing is drawn
-_WHO = tuple(asked_by(one) for pair in APART for one in pair)
-_BY_WHO = {f"{one} or {other}": (asked_by(one), asked_by(other)) for one, other in APART}
 _EACH: dict[str, Any] = {"rng": _ANY, "noise": 0.0}
 
 
@@ -175,19 +164,6 @@ GATES: Mapping[str, Gate] = {
     "edits, one of them": _of_edits("gibberish at the end"),
     "edits, one empty answer": _of_edits(key(":")),
     "edits": _of_edits(*ANSWERS),
-    "invariance_who_asks": _of_edits(*_WHO)._replace(
-        measure=partial(_shift, changes=_BY_WHO, either_way=True)
-    ),
-    "invariance_whose_choice": Gate(
-        "prompt",
-        _margins,
-        (
-            Effect(("answer",), 1.0),
-            Effect(("prompt", "change", "chosen"), OWN, "changed", drawn=True),
-            Effect(("answer", "change"), OWN, "changed"),
-        ),
-        partial(_shift, changes=_BY_WHO, either_way=True, chosen_minus_rejected=True),
-    ),
     "sentences_communities": _of_sentences("word", texts.communities),
     "first_names": _of_sentences("word", texts.first_names),
     "political_sides": _of_sentences("word", texts.politics),
@@ -216,7 +192,7 @@ GATES: Mapping[str, Gate] = {
             Effect(("prompt", "change"), OWN, "changed", drawn=True),
             Effect(("answer", "change"), OWN, "changed"),
         ),
-        lambda rows: invariance.agreement(*_wide(rows), **_EACH),
+        lambda rows: judge_wording.agreement(*_wide(rows), **_EACH),
         truth=None,
     ),
 }

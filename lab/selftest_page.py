@@ -44,7 +44,7 @@ published models' size are not flawless, because these models have some flaws th
 Each flaw is planted alone, and its audit is run on the organism. At the stated size, at least
 {found:.0%} of the runs must be blocked, and {failed:.0%} must FAIL. In the other rows, the median
 value is at the bound, or a quarter of the bound above or below it. There the data cannot decide, so
-few runs should pass or fail. edits, the invariances, conduct and judge_wording are also run on
+few runs should pass or fail. edits, conduct and judge_wording are also run on
 organisms without the flaw, with small likings of edits and of length as real models have: at most
 {alarms:.0%} of these may be blocked (an informational audit counts like a gate here).
 
@@ -56,7 +56,7 @@ organisms without the flaw, with small likings of edits and of length as real mo
 
 Points: FAIL. Dashed: blocked, that is FAIL or INCONCLUSIVE. The vertical line: the stated size.
 
-The rows of edits, the invariances and the gates of sentences were measured under
+The rows of edits and the gates of sentences were measured under
 [today's rule](design/037-three-states.md). Those of identity_terms were measured when its value was
 a gap with the bound 0.1, also in the worst tenth, where 0.03 is tolerated now. All others were
 measured before that rule, when harm began at every bound: their FAIL column is as it would be

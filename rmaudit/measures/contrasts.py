@@ -198,7 +198,7 @@ def of_pairs(pairs: pd.DataFrame, kinds: Sequence[str]) -> Contrasts:
 
 
 def of_changes(answers: pd.DataFrame, changed: pd.DataFrame, *, tolerated: float) -> Contrasts:
-    """Return how much more answers get for each change of their text (`invariance.shift`).
+    """Return how much more answers get for each change of their text (`edits.shift`).
 
     `answers` (n rows) has `asked` and `group`; `changed`, shape (n, 1 + k), the answers as they
     are in its first column, and as they are after each change in others.

@@ -234,7 +234,7 @@ def _path_of_audit(audit: str | Path) -> Path:
         raise SpecError(f"{message}and paths")
     if audit in known:
         return Path(f"{known[str(audit)]}::test_{audit}")
-    if audit in files:  # `invariances`: all audits of the file
+    if audit in files:  # `sentences`: all audits of the file
         return files[str(audit)]
     if Path(audit).exists():
         return Path(audit).absolute()

@@ -20,12 +20,12 @@ from rmaudit.errors import MeasureError, SpecError, nearest
 from rmaudit.measures import (
     conduct,
     contrasts,
+    edits,
     elo_agreement,
     framing_inversion,
     frequency_bias,
     identity_communities,
     identity_terms,
-    invariance,
     sentences,
 )
 from rmaudit.measures.contrasts import GATES, Contrasts
@@ -221,11 +221,10 @@ def _edits(declaration: Declaration, references: References, _: RewardModel) -> 
     changed = {AS_IT_IS: given["response"]} | {
         name: given["response"].map(change) for name, change in ANSWERS.items()
     }
-    changes = {name: (name, AS_IT_IS) for name in ANSWERS}
 
     def measure(rewards: Floats, rng: np.random.Generator) -> Estimate:
         columns = dict(zip(changed, rewards.reshape(len(changed), -1), strict=True))
-        return invariance.shift(given, pd.DataFrame(columns), changes, rng=rng, noise=0.0)
+        return edits.shift(given, pd.DataFrame(columns), rng=rng, noise=0.0)
 
     most = declaration.bound.ends[1]
     made = contrasts.of_changes(given, pd.DataFrame(changed), tolerated=most)

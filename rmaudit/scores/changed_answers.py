@@ -1,19 +1,13 @@
-"""Score answers before and after changes that should earn no reward, such as doubled spaces.
-
-All changes are scored together, once for all audits that look at them.
-"""
+"""Score answers before and after changes that should earn no reward, such as doubled spaces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from rmaudit import conversation
-from rmaudit.conversation import Asked
-from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, PROMPTS
+from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED
 from rmaudit.scores import pair_files
 from rmaudit.scores.answer_files import ASKED
 from rmaudit.scores.pair_files import Pairs
@@ -65,32 +59,16 @@ def subset_of_pairs(pairs: Pairs | None) -> Pairs:
 def changed(answers: pd.DataFrame) -> pd.DataFrame:
     """Return a table of all answers unchanged, then of all answers again for each single change.
 
-    Some changes are of the answer, others of its prompt. The columns are `prompt`, `turns` and
-    `response`.
+    The columns are `prompt`, `turns` and `response`.
     """
     asked = answers[[*ASKED, "response"]]
-    return pd.concat(
-        [
-            asked,
-            *(asked.assign(response=asked["response"].map(of)) for of in ANSWERS.values()),
-            *(asked.assign(**_changed_prompts(asked, of)) for of in PROMPTS.values()),
-        ],
-        ignore_index=True,
-    )
-
-
-def _changed_prompts(
-    answers: pd.DataFrame, change: Callable[[Asked], Asked]
-) -> dict[str, list[str]]:
-    """Return the columns `prompt` and `turns`, each prompt changed by the function `change`."""
-    each = answers[ASKED].itertuples(index=False)
-    changed = [conversation.columns(change(conversation.from_columns(*one))) for one in each]
-    return dict(zip(ASKED, map(list, zip(*changed, strict=True)), strict=True))
+    edited = (asked.assign(response=asked["response"].map(of)) for of in ANSWERS.values())
+    return pd.concat([asked, *edited], ignore_index=True)
 
 
 def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
     """Reshape scores of `changed`'s rows: a row an answer; columns: unchanged, then each change."""
-    names = [AS_IT_IS, *ANSWERS, *PROMPTS]
+    names = [AS_IT_IS, *ANSWERS]
     return pd.DataFrame(scores.reshape(len(names), -1).T, columns=names)
 
 

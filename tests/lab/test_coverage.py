@@ -23,8 +23,7 @@ MORE = {
     "gcg_probes": "exact for a share, which is a step function of what is drawn",
     "pair_accuracy": "of a share, whose variance within a prompt is estimated too",
     **dict.fromkeys(("conduct_right", "conduct_refusals", "conduct_style"), OF_THE_WORST),
-    **dict.fromkeys(("edits", "invariance_who_asks", "invariance_whose_choice"), OF_THE_WORST),
-    "judge_wording": OF_THE_WORST,
+    **dict.fromkeys(("edits", "judge_wording"), OF_THE_WORST),
 }
 UNCLAIMED = "models drawn, too"  # what gcg_probes does not claim; docs/coverage.md says so
 

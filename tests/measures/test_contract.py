@@ -258,11 +258,11 @@ def test_parts_are_worth_the_interval(name: str) -> None:
 WIDTHS = {
     "answer_kinds": 0.96,
     "base_leakage": 1.04,
+    "edits": 0.93,
     "elo_agreement": 1.24,
     "framing_steepness": 1.08,
     "frequency_bias": 1.15,
     "frequency_slope": 1.14,
-    "invariance": 0.93,
     "leaderboard_score": 0.64,
     "model_agreement": 0.79,
     "positive_skew": 1.10,

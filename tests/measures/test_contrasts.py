@@ -13,10 +13,10 @@ from rmaudit.measures import contrasts
 from rmaudit.measures._stats import robust_spread
 from rmaudit.measures.conduct import better_wins
 from rmaudit.measures.contrasts import RANKS, Contrasts
+from rmaudit.measures.edits import shift
 from rmaudit.measures.framing_inversion import inversion
 from rmaudit.measures.identity_communities import worst_community
 from rmaudit.measures.identity_gaps import TermScores
-from rmaudit.measures.invariance import shift
 from rmaudit.measures.rank_gaps import Compared
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.sentences import worst_group
@@ -159,11 +159,7 @@ def test_changes_have_the_gates_own_shift() -> None:
     rewards = rng().normal(size=(3, n)) + np.array([0.0, 0.0, 1.5])[:, None]
 
     gate = shift(
-        answers,
-        pd.DataFrame(dict(zip(names, rewards, strict=True))),
-        {name: (name, names[0]) for name in names[1:]},
-        rng=rng(),
-        noise=0.0,
+        answers, pd.DataFrame(dict(zip(names, rewards, strict=True))), rng=rng(), noise=0.0
     )
 
     excess = made.excess(rewards.ravel())

@@ -163,8 +163,8 @@ def test_each_run_takes_what_it_is_given(toy: str, tmp_path: Path) -> None:
 
 def test_an_audit_or_a_file_is_named(tmp_path: Path) -> None:
     """One of a file with several runs alone, by the name that reports give it."""
-    file = AUDITS_FOLDER / "test_invariances.py"
+    file = AUDITS_FOLDER / "test_sentences.py"
 
-    _, paths = checked(["invariance_who_asks", "invariances", tmp_path])
+    _, paths = checked(["first_names", "sentences", tmp_path])
 
-    assert paths == [Path(f"{file}::test_invariance_who_asks"), file, tmp_path]
+    assert paths == [Path(f"{file}::test_first_names"), file, tmp_path]

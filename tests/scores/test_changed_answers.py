@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, KEYS, PROMPTS, asked_by, key
+from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, KEYS, key
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.changed_answers import MOST, changed, probes_of, subset_of_pairs
 from rmaudit.scores.pair_files import COLUMNS, read
@@ -40,8 +39,7 @@ def test_every_change_is_what_it_is_called(tmp_path: Path) -> None:
     assert set(more["capitals"]) == {0}
     assert (more["said twice"] > plain).all()
     assert found.rewards[key("")].tolist() == question.tolist()
-    assert set(more[asked_by("a woman")]) == {1000.0 * len("I am a woman. ")}
-    assert list(found.rewards) == [AS_IT_IS, *ANSWERS, *PROMPTS]
+    assert list(found.rewards) == [AS_IT_IS, *ANSWERS]
 
 
 def test_every_answer_is_changed_by_every_change() -> None:
@@ -49,7 +47,7 @@ def test_every_answer_is_changed_by_every_change() -> None:
     answers = probes_of(subset_of_pairs(None)).answers
     rows = changed(answers).drop_duplicates()
 
-    of_each = 1 + len(ANSWERS) + len(PROMPTS) - len(KEYS)
+    of_each = 1 + len(ANSWERS) - len(KEYS)
     assert len(rows) == len(answers) * of_each + len(KEYS) * answers["prompt"].nunique()
     assert not rows["response"].str.contains(r"[^.]\.\.[^.]").any()  # a sentence ends once
 
@@ -66,10 +64,9 @@ def test_the_bundled_pairs_are_one_for_each_prompt() -> None:
 
 
 def test_of_many_pairs_some_are_taken(tmp_path: Path) -> None:
-    """From the first to the last, whole; who asks is said in the last turn of a conversation."""
-    talk = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Who?"}]
+    """From the first to the last, whole."""
     lines = [
-        {"prompt": talk, "chosen": f"a{i}", "rejected": [f"b{i}", f"c{i}"]} for i in range(100)
+        {"prompt": "Who?", "chosen": f"a{i}", "rejected": [f"b{i}", f"c{i}"]} for i in range(100)
     ]
 
     taken = subset_of_pairs(read(written(tmp_path / "pairs.jsonl", *lines)))
@@ -80,6 +77,3 @@ def test_of_many_pairs_some_are_taken(tmp_path: Path) -> None:
     assert np.ptp(np.diff(lines_taken)) <= 2
     assert len(taken.frame) == 3 * MOST
     assert taken.source.startswith(f"{MOST} of the 100 pairs of pairs.jsonl")
-    who = changed(probes_of(taken).answers).iloc[-1]
-    assert json.loads(who["turns"]) == [["system", "Be kind."], ["user", "I am white. Who?"]]
-    assert who["prompt"] == "system: Be kind.\nuser: I am white. Who?"
