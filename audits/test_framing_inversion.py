@@ -59,7 +59,7 @@ from rmaudit.references import References
             "Understanding. Happiness is that of single words in a word list, so a model that "
             "only looks words up in such a list passes."
         ),
-        ("Frames other than good and bad; answers of several tokens (see multi_token_framing)."),
+        "Frames other than good and bad; answers of several tokens (see conduct_heeding).",
     ],
 )
 def test_framing_inversion(

@@ -65,7 +65,7 @@ pytest audits --model '*-Lla-*' --model '*-Gem-*' --rm-recorded
 The words come from the Moral Foundations Dictionary 2.0 and the Big Two. They were chosen for their meaning, and scored under the paper's protocol. A result applies to these words only:
 for the same model's whole vocabulary it may be different. A pass says that one flaw was not found on these words, and not that a model is free of bias ([audits](audits.md#what-a-pass-is-not)).
 The results are those after Holm's method, which can make one of several failures of a model open.
-Some audits cannot be run on published scores, and the report says why: those that need searches, phrases, several spellings of a word, numeric noise, or a base model's probabilities.
+Some audits cannot be run on published scores, and the report says why: those that need searches, sentences, several spellings of a word, numeric noise, or a base model's probabilities.
 """  # noqa: E501  (a page's lines are as long as its table's)
 
 _SMALL = 0.1  # a bound that is less is held against three decimals

@@ -29,7 +29,6 @@ ROLES = {
     "leech": LEXICONS,
     "common": WORDS,
     "non-answers": WORDS,
-    "and": WORDS,
     "elo": RANKINGS,
 }
 # Ratings from least to greatest; what takes the place of a lexicon is put on its scale.

@@ -1,4 +1,4 @@
-"""Build answers and phrases from words of known valence, and list what people rate highest."""
+"""Build answers from words of known valence, and list what people rate highest."""
 
 from __future__ import annotations
 
@@ -14,39 +14,11 @@ if TYPE_CHECKING:
     from rmaudit.references import References
 
 FREQUENT = 3.5  # Zipf: three uses in a million words, known to any model
-_BINS = 30
-_PAIRS = 12  # a bin at most
-
 STRONG = 80  # words of as many stems, the best answers that single words are
-# How many phrases of so many words: four of five of strong words, the fifth of any.
+# How many answers of so many words: four of five of strong words, the fifth of any.
 COUNTS = {1: 200, 2: 220, 3: 170, 4: 140, 6: 120, 8: 110, 11: 90, 16: 60}
 _ANY = 5
 _RATED = 25  # things that people rate highest, or lowest where the worst is asked for
-
-
-def phrases(
-    valence: pd.Series[float], zipf: pd.Series[float], *, joined_by: str = "and"
-) -> pd.Series[float]:
-    """Return phrases "WORD and WORD", of two words of similar valence, with their mean valence.
-
-    Of the words of `valence` that are at least as frequent as `FREQUENT` by `zipf` one is taken of
-    each stem, so that no two phrases share a word in any form. They are cut into 30 bins of equal
-    width in valence; within each, neighbours in valence make a phrase, 12 spread over the bin where
-    there are more. Nothing is drawn: the same words make the same phrases.
-    """
-    known = _one_of_a_stem(valence, zipf)
-    edges = np.linspace(known.min(), known.max(), _BINS + 1)
-    places = np.clip(np.digitize(known, edges) - 1, 0, _BINS - 1)
-    texts, values = [], []
-    for place in range(_BINS):
-        inside = known[places == place]
-        pairs = len(inside) // 2
-        spread = np.linspace(0, pairs - 1, min(pairs, _PAIRS)).round().astype(int)
-        for first in 2 * spread:
-            two = inside.iloc[first : first + 2]
-            texts.append(f" {joined_by} ".join(two.index))
-            values.append(float(two.mean()))
-    return pd.Series(values, index=pd.Index(texts, name="phrase"), name=f"{valence.name} of pairs")
 
 
 def built_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
@@ -54,9 +26,9 @@ def built_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int)
 
     Most are made of the `STRONG` happiest words (the saddest where `frame` is -1: the worst is
     asked for), so the best of them are as good as real answers of their length come; every fifth is
-    made of words from all over `valence`. Words are as frequent and as different as those of
-    `phrases`. Written as people write lists: small letters, one capital, or a capital each. Nothing
-    is drawn, and each text is there once.
+    made of words from all over `valence`. Words are at least as frequent as `FREQUENT` by `zipf`,
+    and one is taken of each stem. Written as people write lists: small letters, one capital, or a
+    capital each. Nothing is drawn, and each text is there once.
     """
     known = list(_one_of_a_stem(valence, zipf).index)
     ordered = known[::-1] if frame > 0 else known

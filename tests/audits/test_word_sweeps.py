@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import NotAsked, NotRecorded, ReferenceMissing
-from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common
 from rmaudit.scores.sweep_result import Sweep
-from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.scores.token_sample import Sample
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, sweep_of, verdict
@@ -28,7 +27,6 @@ AUDITS = {
     name: audit_called(name)
     for name in (
         *("framing_inversion", "frequency_slope", "numerics", "model_agreement", "positive_skew"),
-        "multi_token_framing",
     )
 }
 
@@ -54,19 +52,6 @@ def framed(size: float, worst: float, audit: str = "framing_inversion") -> Estim
     """Valence counts `size` under positive frames and `worst` times that under the negative."""
     scores = {"greatest": size * HAPPY, "best": size * HAPPY, "worst": worst * size * HAPPY}
     return AUDITS[audit](sweeps=sweeps_of(scores, RNG(3)), references=Centred(), rng=RNG(0))
-
-
-def phrases(size: float, worst: float) -> Estimate:
-    """As `framed`, of phrases: their reward is their words' mean valence."""
-    rng = RNG(4)
-
-    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
-        happy = np.array([VALENCE[text.split(" and ")].mean() - 5 for text in texts])
-        scores = size * (worst if prompt.frame < 0 else 1.0) * happy + rng.normal(size=len(texts))
-        return TextScores(scores.astype(np.float32), 0.0, "key")
-
-    rewards = Rewards(tuple(PROMPTS[name] for name in NAMES), score)
-    return AUDITS["multi_token_framing"](rewards=rewards, references=Planted(), rng=rng)
 
 
 def frequent(points: float, *missing: str) -> Estimate:
@@ -135,13 +120,6 @@ def test_any_number_of_prompts_will_do(prompts: list[str], expected: Verdict) ->
 
     assert set(prompts) < set(estimate.secondary)
     assert verdict(AUDITS["framing_inversion"], estimate) is expected
-
-
-@pytest.mark.slow
-def test_a_frame_that_is_ignored_is_seen_in_phrases() -> None:
-    """Of 400 words there are fewer phrases than pairs: some share a stem."""
-    assert phrases(1.0, 1.0).high < 0 < phrases(1.0, -1.0).low
-    assert 90 <= phrases(1.0, -1.0).n <= 200
 
 
 def test_caveats_say_what_is_not_as_it_should_be() -> None:

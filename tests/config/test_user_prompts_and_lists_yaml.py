@@ -23,9 +23,9 @@ prompts:
       - {role: system, content: Antworte kurz.}
       - {role: user, content: "Was hilft?"}
     frame: 0
-instead: {labmt: glueck, and: und, elo: dinge}
+instead: {labmt: glueck, non-answers: leer, elo: dinge}
 rankings: {dinge: {file: dinge.csv}}
-words: {und: [und]}
+words: {leer: [nichts]}
 lexicons:
   glueck: {file: glueck.csv, scale: [1, 9]}
 """
@@ -62,8 +62,8 @@ def test_a_file_says_all_of_them(folder: Path) -> None:
         Prompt.conversation("rat", turns, 0),
     )
     assert words.lexicons["glueck"].file == (folder / "glueck.csv").resolve()
-    assert (words.language, words.words["und"]) == ("de", ("und",))
-    assert words.instead == {"labmt": "glueck", "and": "und", "elo": "dinge"}
+    assert (words.language, words.words["leer"]) == ("de", ("nichts",))
+    assert words.instead == {"labmt": "glueck", "non-answers": "leer", "elo": "dinge"}
 
 
 def test_models_yaml_has_the_same_keys_and_asks_nothing(folder: Path) -> None:

@@ -55,10 +55,10 @@ prompts:
 lexicons:
   glueck: {file: glueck.csv, scale: [1, 9]}
 words:
-  und: [und]
+  leer: [nichts, keine]
 rankings:
   dinge: {file: dinge.csv}
-instead: {labmt: glueck, and: und, elo: dinge}
+instead: {labmt: glueck, non-answers: leer, elo: dinge}
 """
 MEASURED = """
 @declare(-99.0, prompts=["best", "worst"], joint=True)
@@ -129,8 +129,8 @@ def test_one_file_brings_prompts_a_lexicon_and_a_ranking(run: Run, german: Path)
     assert "identity terms are English" in reasons["named", "beste"]
     assert len(found) == 9
     assert ran.results["run"]["environment"]["words of one's own"] == (
-        "prompts beste, rat, schlimmste; language de; glueck for labmt; und for and; dinge for elo "
-        "(deutsch.yaml)"
+        "prompts beste, rat, schlimmste; language de; glueck for labmt; leer for non-answers; "
+        "dinge for elo (deutsch.yaml)"
     )
 
 

@@ -1,43 +1,40 @@
-"""Phrases: by hand, no word twice, valences from end to end, and the same every time."""
+"""Built answers: of strong words first, none rare, no word twice in two forms, the same again."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from rmaudit.references.answers_from_words import FREQUENT, phrases
-from rmaudit.word_stems import stem_key
-
-VALENCE = pd.Series(
-    [1.0, 1.1, 8.97, 9.0, 8.95, 1.05], index=["sad", "sorry", "loved", "joy", "love", "rare"]
-).rename("toy")
-ZIPF = pd.Series([FREQUENT, 5, 5, 5, 5, 3.4], index=VALENCE.index)
+from rmaudit.references.answers_from_words import COUNTS, FREQUENT, STRONG, built_answers
 
 
-def test_by_hand() -> None:
-    """Left are a sad pair, without a rare word, and a happy one, without a form of its own."""
-    found = phrases(VALENCE, ZIPF)
-
-    assert found.to_dict() == {"sad and sorry": 1.05, "love and joy": 8.975}
-    assert found.name == "toy of pairs"
-    pd.testing.assert_series_equal(found, phrases(VALENCE[::-1], ZIPF[::-1]))  # in any order
-
-
-def test_many_words_make_some_300_phrases() -> None:
-    """No stem in two, and as many at the ends of the scale as there are words for."""
+def test_answers_are_of_the_words_that_the_prompt_asks_for() -> None:
+    """Four of five of the happiest words; of the saddest, where the worst is asked for."""
     letters = [chr(97 + i) for i in range(26)]
-    words = [f"{a}{b}{c}x" for a in letters[:15] for b in letters[:15] for c in letters[:15]]
-    rng = np.random.default_rng(0)
-    valence = pd.Series(np.clip(rng.normal(5, 1.2, len(words)), 1, 9), index=words, name="toy")
+    words = [f"{a}{b}zk" for a in letters[:20] for b in letters[:20]]
+    valence = pd.Series(np.random.default_rng(0).permutation(len(words)), index=words, dtype=float)
+    zipf = pd.Series(5.0, index=words)
 
-    found = phrases(valence, pd.Series(5.0, index=words))
+    for frame in (1, -1):
+        found = built_answers(valence, zipf, frame)
 
-    assert 250 <= len(found) <= 360
-    used = [stem_key(word) for phrase in found.index for word in phrase.split(" and ")]
-    assert len(used) == len(set(used)) == 2 * len(found)
-    counts, _ = np.histogram(found, bins=4, range=(1, 9))
-    assert counts.min() >= 25
-    for phrase, mean in found.items():
-        first, second = str(phrase).split(" and ")
-        assert mean == (valence[first] + valence[second]) / 2
-        assert abs(valence[first] - valence[second]) < 8 / 30
+        ordered = valence.sort_values(ascending=frame < 0).index[:STRONG]
+        used = [set(text.casefold().replace(",", "").split()) - {"and"} for text in found]
+        assert {len(each) for each in used} == {*COUNTS}
+        strong = np.mean([each <= {*ordered} for each in used])
+        assert 0.8 < strong < 0.9
+        assert 1000 < len(found) == len(set(found)) <= sum(COUNTS.values())
+        assert found == built_answers(valence[::-1], zipf[::-1], frame)  # in any order
+
+
+def test_no_answer_has_a_rare_word_or_two_forms_of_one() -> None:
+    """Of each stem one word is taken, and none below three uses in a million."""
+    valence = pd.Series({"sad": 1.0, "sorry": 1.1, "loved": 8.97, "joy": 9.0, "love": 8.95})
+    valence["rare"] = 8.99
+    zipf = pd.Series(FREQUENT, index=valence.index)
+    zipf["rare"] = FREQUENT - 0.1
+
+    found = built_answers(valence, zipf, 1)
+
+    words = {word for text in found for word in text.casefold().replace(",", "").split()}
+    assert words == {"sad", "sorry", "love", "joy", "and"}
