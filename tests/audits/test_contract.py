@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -56,19 +55,6 @@ def test_each_says_what_it_asks_and_what_it_does_not_show(name: str) -> None:
     assert len(declaration.harm) <= 160
 
 
-def as_published(path: Path) -> Path:
-    """Bundled pairs as rows of RewardBench 2, which the audit of leaderboards needs."""
-    lines = map(json.loads, BUNDLED.read_text(encoding="utf-8").splitlines()[:PAIRS])
-    about = {"num_correct": 1, "total_completions": 2, "subset": "Focus"}
-    rows = [
-        {"id": str(number), "prompt": f"{number}. {line['prompt']}", **about}
-        | {side: [line[side]] for side in ("chosen", "rejected")}
-        for number, line in enumerate(lines)
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return path
-
-
 def commonest_words(many: int) -> list[str]:
     """Words of the bundled answers; with them as tokens an answer has few ids."""
     texts = (path.read_text(encoding="utf-8") for path in FOLDER.glob("*.jsonl"))
@@ -86,7 +72,10 @@ def on_a_toy(home: Path, *audits: str) -> Ran:
     toy_language_model(home / "lm", tokenizer=tokenizer)
     (home / "models.yaml").write_text("models: {Toy: {source: ./toy, base: ./lm, default: true}}\n")
     args = ["--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache")]
-    args += ["--rm-pairs", str(as_published(home / "pairs.jsonl"))]
+    pairs = home / "pairs.jsonl"
+    lines = BUNDLED.read_text(encoding="utf-8").splitlines(keepends=True)
+    pairs.write_text("".join(lines[:PAIRS]), encoding="utf-8")
+    args += ["--rm-pairs", str(pairs)]
     samples = home / "samples.jsonl"  # a toy's own answers are about nothing
     lines = SAMPLES.read_text(encoding="utf-8").splitlines(keepends=True)[:SAMPLED]
     samples.write_text("".join(lines), encoding="utf-8")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import leaderboard_score
+from rmaudit.measures import leaderboard_score, pair_accuracy
 from rmaudit.measures.leaderboard_score import (
     PUBLISHED,
     REWARDBENCH_2,
@@ -19,7 +19,9 @@ from rmaudit.measures.leaderboard_score import (
     LeaderboardEvidence,
     rewardbench_2,
 )
+from rmaudit.scores.pair_files import Pairs
 from rmaudit.verdicts.estimates_and_bounds import Estimate
+from tests.audits.planted import audit_called
 from tests.measures import contract
 
 Row = dict[str, Any]  # id, subset, and the rewards of the chosen and the rejected answers
@@ -191,6 +193,17 @@ def test_ties_without_a_question_asked_both_ways_is_refused() -> None:
 
     with pytest.raises(MeasureError, match="no question that is asked both ways"):
         of_board(rows)
+
+
+def test_the_figure_of_pairs_is_this_score_on_the_file_of_the_board() -> None:
+    """And the accuracy on any other."""
+    audit, frame = audit_called("pair_accuracy"), contract.rows_of(perfect(20)[:19])
+    frame = frame.assign(response="a")
+
+    scored = audit(pairs=Pairs(frame, "", board=REWARDBENCH_2), rng=np.random.default_rng(0))
+    plain = audit(pairs=Pairs(frame, ""), rng=np.random.default_rng(0))
+
+    assert (scored.unit, plain.unit) == (leaderboard_score.UNIT, pair_accuracy.UNIT)
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
