@@ -12,7 +12,6 @@ import importlib
 import io
 import os
 import re
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +25,6 @@ from rmaudit.verdicts.findings import AnyFinding, Finding
 
 _Found = TypeVar("_Found", bound=AnyFinding)
 _PROJECT = "rmaudit"
-_MOST = 1000  # metrics that MLflow takes in one request
 _SIGNS = {Result.PASS: 1.0, Result.OPEN: 0.0, Result.FAIL: -1.0}
 # Clients report their own use and faults to their makers, which nobody asked for with the option.
 _SILENT = {
@@ -50,10 +48,9 @@ _WANDB_ADDS_NOTHING = {
 
 
 class _Logged(NamedTuple):
-    """What one audited model is logged as; `model` is its name in letters that all clients take."""
+    """What one audited model is logged as."""
 
     name: str
-    model: str
     tags: dict[str, str]
     metrics: dict[str, float]
     folder: Path
@@ -96,9 +93,8 @@ def log(tracker: str, results: Results, folder: Path) -> Iterator[str]:
             "why": own.verdict.why,
             "rmaudit": results.run.rmaudit,
         }
-        plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", model.name)
         metrics = {**_metrics(own.findings), **numbers(own.figures)}
-        logged = _Logged(f"{model.name} {results.run.created}", plain, tags, metrics, folder)
+        logged = _Logged(f"{model.name} {results.run.created}", tags, metrics, folder)
         yield f"logged: {tracker}, {write(client(tracker), logged)}"
 
 
@@ -135,22 +131,18 @@ def _mlflow(mlflow: Any, run: _Logged) -> str:  # noqa: ANN401  (a module of oth
     server = mlflow.MlflowClient()
     there = server.get_experiment_by_name(project)
     place = there.experiment_id if there else server.create_experiment(project)
-    tags = {f"rmaudit.{name}": text for name, text in run.tags.items()}
-    made = server.create_run(place, tags=tags, run_name=run.name).info.run_id
-    now = int(time.time() * 1000)
-    found: dict[str, float] = {}
-    for name, value in run.metrics.items():
-        known = re.sub(r"[^\w./ -]+", "-", name)  # MLflow's names have no comma, as prompts may
-        found[known + "-" * sum(other.rstrip("-") == known for other in found)] = value
-    kept = [mlflow.entities.Metric(name, value, now, 0) for name, value in found.items()]
+    own = {f"rmaudit.{key}": text for key, text in run.tags.items()}
+    made = server.create_run(place, tags=own, run_name=run.name).info.run_id
+    status = "FAILED"
     try:
-        for first in range(0, len(kept), _MOST):
-            server.log_batch(made, metrics=kept[first : first + _MOST])
+        # MLflow's names have no plus, which joins the names of prompts.
+        mlflow.log_metrics(
+            {key.replace("+", "-"): x for key, x in run.metrics.items()}, run_id=made
+        )
         server.log_artifacts(made, str(run.folder), "report")
-    except BaseException:
-        server.set_terminated(made, "FAILED")
-        raise
-    server.set_terminated(made)
+        status = "FINISHED"
+    finally:
+        server.set_terminated(made, status)
     return f"run {made} ({run.name}) of the experiment {project}"
 
 
@@ -168,13 +160,13 @@ def _wandb(wandb: Any, run: _Logged) -> str:  # noqa: ANN401  (a module of other
         reinit="create_new",
         settings=wandb.Settings(silent=True, **_WANDB_ADDS_NOTHING),
     )
+    code = 1
     try:
         opened.log(run.metrics)
-        opened.log_artifact(_report(wandb, run))
-    except BaseException:
-        opened.finish(exit_code=1)
-        raise
-    opened.finish()
+        opened.log_artifact(str(run.folder), **_artifact_of(run.tags["model"]))
+        code = 0
+    finally:
+        opened.finish(exit_code=code)
     if opened.offline:
         return f"offline run {run.name}; to upload it: wandb sync {Path(opened.dir).parent}"
     return f"run {run.name}: {opened.url}"
@@ -188,7 +180,7 @@ def _trackio(trackio: Any, run: _Logged) -> str:  # noqa: ANN401  (a module of o
         told = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
         trackio.init(project, name=run.name, config=run.tags, **told)
         trackio.log(run.metrics)
-        trackio.log_artifact(_report(trackio, run))
+        trackio.log_artifact(str(run.folder), **_artifact_of(run.tags["model"]))
         trackio.finish()
 
     with contextlib.redirect_stdout(io.StringIO()):  # it prints how to open its dashboard
@@ -196,7 +188,7 @@ def _trackio(trackio: Any, run: _Logged) -> str:  # noqa: ANN401  (a module of o
     return f"run {run.name}; to see it: trackio show --project {project}"
 
 
-def _report(client: Any, run: _Logged) -> Any:  # noqa: ANN401  (a module of others)
-    artifact = client.Artifact(f"rmaudit-{run.model}", type="rmaudit-report")
-    artifact.add_dir(str(run.folder))
-    return artifact
+def _artifact_of(model: str) -> dict[str, str]:
+    """Return name and type of the report's files, in letters that W&B and Trackio take."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", model)
+    return {"name": f"rmaudit-{plain}", "type": "rmaudit-report"}
