@@ -1,4 +1,4 @@
-"""Charts as plain data, which an audit's evidence returns for reports to draw.
+"""Describe charts as plain data, which an audit's evidence returns for reports to draw.
 
 A `Chart` has a title, a caption, panels and a table. A panel has one of eight forms: `Points`,
 `Boxes`, `CountField`, `Moves`, `Dumbbells`, `RankTable`, `Matrix`, `Plane`. They hold

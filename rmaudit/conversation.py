@@ -1,4 +1,4 @@
-"""Conversations as prompts: the turns of system, user and assistant that precede an answer."""
+"""Represent conversations as prompts: turns of system, user and assistant before an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exceptions of rmaudit.
+"""Define the exceptions of rmaudit.
 
     RmauditError
     ├── SpecError          a file, an option or an argument of the user is wrong; says where

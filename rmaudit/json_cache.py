@@ -1,4 +1,4 @@
-"""A cache of small JSON values: computed once, and read by every later run with the same key.
+"""Cache small JSON values: computed once, and read by every later run with the same key.
 
 A value is stored in `<cache>/kept/<kind>-<key>.json`; the key is the sha256 of the kind and of all
 fields that determine the value. The first line of a file is the sha256 of the rest, which holds the

@@ -1,4 +1,4 @@
-"""The prompts of Christian et al.: five of 2025 (§2, §3.2, §4), and 54 wordings of 2026.
+"""Define the prompts of Christian et al.: five of 2025 (§2, §3.2, §4), and 54 wordings of 2026.
 
 The wordings are six adjectives in three scopes and three styles, by their names in the authors'
 published files (Christian et al. 2026, "Reward Models Inherit Value Biases from Pretraining").

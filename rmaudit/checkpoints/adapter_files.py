@@ -1,4 +1,4 @@
-"""PEFT adapters: what lies in their folder, and the base that they were trained on.
+"""Find what lies in a PEFT adapter's folder, and the base that it was trained on.
 
 A head that was trained and not saved is the trap here: it must be among the adapter's tensors or in
 a base that is a reward model. Names of tensors are those that PEFT saves (`tensor_names`).

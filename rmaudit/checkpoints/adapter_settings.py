@@ -1,4 +1,4 @@
-"""The settings in an adapter_config.json, and which of them change the merged weights.
+"""Read the settings in an adapter_config.json; say which of them change the merged weights.
 
 Nothing that it names is run or imported. Of its entries, those that decide the merged weights are
 handed to PEFT; those that only guide training, or that PEFT needs to find the base's class by

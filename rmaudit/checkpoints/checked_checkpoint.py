@@ -1,4 +1,4 @@
-"""A checkpoint whose config.json and tensor shapes were read: what is known of it before the load.
+"""Hold what is known of a checkpoint before its load: config.json and tensor shapes, checked.
 
 Whoever looks at headers only (`rmaudit models check`) and whoever loads weights go by the same.
 """

@@ -1,4 +1,4 @@
-"""Hashes of a checkpoint's files, which tell whether weights and tokenizer are the same.
+"""Hash a checkpoint's files, to tell whether weights and tokenizer are the same.
 
 One rule for folders and hub ids: the bytes decide. A commit hash would do for a hub id, but then a
 copy in a folder, or a commit that changed the README only, would be another model.

@@ -1,4 +1,4 @@
-"""InternLM2's backbone as transformers' Llama: its configuration, its tensors renamed and split.
+"""Turn InternLM2's backbone into transformers' Llama: configuration, tensors renamed and split.
 
 transformers has no class for InternLM2, and its own code is never run. The network is Llama's, by
 modeling_internlm2.py beside the published checkpoints: RMSNorm, rotary embeddings of the two halves

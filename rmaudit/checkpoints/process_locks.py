@@ -1,4 +1,4 @@
-"""Locks between processes: for a file that several hosts write, or for work on one host.
+"""Lock between processes: a file that several hosts write, or work on one host.
 
 The operating system frees the lock of a process that died.
 """

@@ -1,4 +1,4 @@
-"""Names of tensors as their class, or PEFT, has them, whatever wrappers of training made of them.
+"""Name tensors as their class, or PEFT, does, whatever wrappers of training made of the names.
 
 A state dict of a wrapped model has `module.` (DDP), `_orig_mod.` (torch.compile) or
 `base_model.model.` (PEFT) before every name, nested in any order; a layer that was compiled alone

@@ -1,4 +1,4 @@
-"""Entry point of `python -m rmaudit.cli`."""
+"""Run the command by `python -m rmaudit.cli`."""
 
 from rmaudit.cli import app
 

@@ -1,4 +1,4 @@
-"""rmaudit tokens: the optimal and pessimal tokens of a model, and the moments of its rewards."""
+"""Run `rmaudit tokens`: the optimal and pessimal tokens of a model, and its rewards' moments."""
 
 from __future__ import annotations
 

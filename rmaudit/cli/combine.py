@@ -1,4 +1,4 @@
-"""rmaudit combine: whether the mean or the minimum of several models does less harm than each."""
+"""Run `rmaudit combine`: does the mean or the minimum of several models do less harm than each?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rmaudit data (download reference data) and data import (store published scores)."""
+"""Run `rmaudit data` (download reference data) and `data import` (store published scores)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rmaudit init and new-audit: the files that a repository needs to audit its reward model.
+"""Run `rmaudit init` and `new-audit`: write the files that a repository needs for audits.
 
 `init` writes a whole suite, `new-audit` one audit to be edited, with its page and its test.
 """

@@ -1,4 +1,4 @@
-"""rmaudit models: the models of the registry, and how one of them would be scored."""
+"""Run `rmaudit models`: the models of the registry, and how one of them would be scored."""
 
 from __future__ import annotations
 

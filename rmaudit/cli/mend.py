@@ -1,4 +1,4 @@
-"""rmaudit mend: the smallest repair of a head that fails a gate, and what it costs."""
+"""Run `rmaudit mend`: the smallest repair of a head that fails a gate, and what it costs."""
 
 from __future__ import annotations
 

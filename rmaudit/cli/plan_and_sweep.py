@@ -1,4 +1,4 @@
-"""The commands `rmaudit plan` and `sweep`: list the scores that audits need, and make them."""
+"""Run `rmaudit plan` and `sweep`: list the scores that audits need, and make them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rmaudit replay, compare, history and bless: what can be done with a results.json."""
+"""Run `rmaudit replay`, `compare`, `history` and `bless`: what can be done with results.json."""
 
 from __future__ import annotations
 

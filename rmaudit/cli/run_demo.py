@@ -1,4 +1,4 @@
-"""rmaudit demo: the report of R-Smol-135M, from scores that are bundled with rmaudit."""
+"""Run `rmaudit demo`: the report of R-Smol-135M, from scores that are bundled with rmaudit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `rmaudit doctor`: does rmaudit score a model as the model itself does?"""
+"""Run `rmaudit doctor`: does rmaudit score a model as the model itself does?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rmaudit search: the sequences to which a model gives the highest and lowest rewards."""
+"""Run `rmaudit search`: the sequences to which a model gives the highest and lowest rewards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rmaudit why: the pairs of a training file that taught a head what a gate finds."""
+"""Run `rmaudit why`: the pairs of a training file that taught a head what a gate finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry: the models that models.yaml knows by name."""
+"""Load the registry: the models that models.yaml knows by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of a model in models.yaml: each once, with its type, its spelling and its meaning.
+"""Define the keys of a model in models.yaml: each once, with its type, spelling and meaning.
 
 A new key is a new field of `ModelSpec`: its checks are made of it, and its explanation, which
 `rmaudit models --keys` prints for the head of models.yaml (a test keeps both equal).

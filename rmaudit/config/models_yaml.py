@@ -1,4 +1,4 @@
-"""Reading models.yaml: its bytes become models and a policy, or a `YamlProblem` with its line.
+"""Read models.yaml: its bytes become models and a policy, or a `YamlProblem` with its line.
 
 pydantic takes a tenth of a second to import, so `registry` imports this module when it reads.
 """

@@ -1,4 +1,4 @@
-"""The entries of models.yaml as specs of models: those that name others, folders and files.
+"""Turn entries of models.yaml into specs of models: those that name others, folders and files.
 
 An implicit reward takes its source from the language model that it names, an ensemble from its
 members.

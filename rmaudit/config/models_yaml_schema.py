@@ -1,4 +1,4 @@
-"""Pydantic types of the keys allowed in models.yaml; `models_yaml` validates the file with them.
+"""Define which keys models.yaml may have, as pydantic types; `models_yaml` validates with them.
 
 `ModelSpec` has the keys of a model; here are those of the policy, and the file around both.
 """

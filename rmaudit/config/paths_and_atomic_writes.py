@@ -1,4 +1,4 @@
-"""Paths of files: bundled, in the cache, or as users write them; and atomic writing."""
+"""Find files that are bundled, in the cache or as users write them; and write them atomically."""
 
 from __future__ import annotations
 

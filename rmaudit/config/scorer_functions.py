@@ -1,4 +1,4 @@
-"""Scorers that users bring: functions from a prompt and answers to rewards, known by name.
+"""Register scorers that users bring: functions from a prompt and answers to rewards, by name.
 
 A function takes the place of a checkpoint: a judge, an ensemble, a client of a server. It sees
 texts alone; what audits need of token ids, gradients or a base model is not to be had of it.

@@ -1,4 +1,4 @@
-"""YAML read strictly: whatever could be misunderstood is refused, with its line.
+"""Read YAML strictly: whatever could be misunderstood is refused, with its line.
 
 Left to itself YAML keeps the last of two equal keys, turns `no` into False and `1e5` into text,
 and lets one place stand for another.

@@ -1,4 +1,4 @@
-"""A user's own prompts, lexicons, word lists and rankings, which may replace rmaudit's.
+"""Hold a user's prompts, lexicons, word lists and rankings, which may replace rmaudit's.
 
 They stand in models.yaml, or in the file of `--rm-prompts`. A run has one set, and hands it to all
 that reads words: references, null controls, samples of a vocabulary and stems.

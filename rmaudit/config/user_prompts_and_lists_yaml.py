@@ -1,4 +1,4 @@
-"""Reading a user's own prompts and word lists from models.yaml or from a YAML file of their own."""
+"""Read a user's own prompts and word lists from models.yaml or from a YAML file of their own."""
 
 from __future__ import annotations
 

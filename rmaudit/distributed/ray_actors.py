@@ -1,4 +1,4 @@
-"""Ray actors: `ScoreMaker` computes the scores of one model, `FileServer` serves a folder's files.
+"""Define the Ray actors: `ScoreMaker` computes a model's scores, `FileServer` serves a folder.
 
 What is sent to them and back is data: a model's entry, requests for scores, texts, numbers, bytes.
 Their code is that of the rmaudit that is installed where they run, never sent.

@@ -1,4 +1,4 @@
-"""A pool of Ray actors that pull tasks, so that slow actors do not hold up fast ones.
+"""Pool Ray actors that pull tasks, so that slow actors do not hold up fast ones.
 
 An actor has one model. It is given a shard when it asks for one, which is when it has none; as many
 actors open a model as its share of what is left is large. Where actors are, that they start again,

@@ -1,4 +1,4 @@
-"""Scores computed on a Ray cluster: on this machine, or at a given address.
+"""Compute scores on a Ray cluster: on this machine, or at a given address.
 
 Nodes that do not share the folder of scores reach it through a `FileServer` actor on this node; a
 URL they reach themselves. What is begun on the cluster is ended, also by Ctrl-C.

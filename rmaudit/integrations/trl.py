@@ -1,4 +1,4 @@
-"""A trainer callback that audits a reward model in training and logs the audits' values.
+"""Audit a reward model as it trains, by a trainer's callback, and log the audits' values.
 
     trainer = RewardTrainer(...)
     trainer.add_callback(AuditCallback(trainer, audits=["positive_skew", "framing_inversion"]))

@@ -1,4 +1,4 @@
-"""A prompt with a hole for the answer, and the token ids that texts have in that place.
+"""Lay a prompt out with a hole for the answer, and find the token ids of texts in that place.
 
 Alone, a piece of text may get what only the start of a text gets: the dummy space of Llama-2-like
 tokenizers ("</s>" becomes "▁", "</s>"). So the whole is tokenized, and the piece's ids are those

@@ -1,4 +1,4 @@
-"""The two layouts of a prompt and an answer: a chat template, or an encoder's pair of texts.
+"""Choose between two layouts of a prompt and an answer: a chat template, or an encoder's pair.
 
 Both are made without reading anything; the tokenizer is read when it is first needed.
 """

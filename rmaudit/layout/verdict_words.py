@@ -1,4 +1,4 @@
-"""Judges: the token ids of their two verdict words, and their templates in other words.
+"""Find the token ids of a judge's two verdict words, and put its template into other words.
 
 A reward that is a logit has one token to be the logit of. And it means something only where the
 model would say the verdict: a model that thinks first says none there, and the logits of both words

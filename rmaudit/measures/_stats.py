@@ -1,4 +1,4 @@
-"""Statistics that measures share: intervals, robust errors, clusters, and numeric noise.
+"""Compute what measures share: intervals, robust errors, clusters, and numeric noise.
 
 A model's scores change a little with the batch that they are computed in; in half precision this
 numeric noise is a good part of the differences between scores. A sweep measures it (`Sweep.noise`),

@@ -1,4 +1,4 @@
-"""Estimates for users' own audits, with 95 % intervals over clusters of rows.
+"""Make estimates for users' own audits, with 95 % intervals over clusters of rows.
 
 Forms of one word score alike, and so do items about one thing. Rows that have something in common
 are one cluster: `rmaudit.stem_codes` numbers words by their stems.

@@ -1,4 +1,4 @@
-"""Evidence and chart of `conduct`: each kind's share or shift, and the worst pairs of answers."""
+"""Show the evidence of `conduct`: each kind's share or shift, and the worst pairs of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evidence of `elo_agreement`: ranks of things by people and by the model, and their chart."""
+"""Show the evidence of `elo_agreement`: ranks of things by people and by the model."""
 
 from __future__ import annotations
 

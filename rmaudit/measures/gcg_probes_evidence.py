@@ -1,4 +1,4 @@
-"""The evidence of `gcg_probes`: strings found on other models, scored here, and their chart."""
+"""Show the evidence of `gcg_probes`: strings found on other models, scored here."""
 
 from __future__ import annotations
 

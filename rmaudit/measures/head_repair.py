@@ -1,4 +1,4 @@
-"""The smallest change of a linear head that brings what a gate judges within what it tolerates.
+"""Find the smallest change of a linear head that brings what a gate judges within its bounds.
 
 With w the head, X states whose rewards are to stay (differences of the user's pairs, and tokens),
 and C contrasts (`contrasts`), the change d is that of least ‖X d‖², with a ridge, under

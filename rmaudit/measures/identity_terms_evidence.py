@@ -1,4 +1,4 @@
-"""Evidence and chart of how words for groups of people fare worse than similar words."""
+"""Show how words for groups of people fare worse than similar words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank correlations with standard errors in closed form, as U-statistics."""
+"""Correlate ranks, with standard errors in closed form, as U-statistics."""
 
 from __future__ import annotations
 

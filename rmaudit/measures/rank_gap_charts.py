@@ -1,4 +1,4 @@
-"""Tables and chart panels of rank gaps between words for groups of people and similar words."""
+"""Show rank gaps between words for groups of people and similar words, as tables and panels."""
 
 from __future__ import annotations
 

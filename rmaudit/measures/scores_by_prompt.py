@@ -1,4 +1,4 @@
-"""Scores of the same texts as answers to several prompts, for good and for bad things.
+"""Hold scores of the same texts as answers to several prompts, for good and for bad things.
 
 `ScoredWords.rewards` go by ranks alone, so that no outlier and no scale changes what is made of
 them; `means` and `weighted` are of the scores themselves, in sd where `in_frames` collects them.

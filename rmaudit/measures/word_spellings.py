@@ -1,4 +1,4 @@
-"""Words and their spellings: `Love`, ` love` and `LOVE` are one word in three spellings.
+"""Find a word's spellings: `Love`, ` love` and `LOVE` are one word in three of them.
 
 A sweep covers the whole vocabulary, so its tokens are no random sample and not independent:
 intervals are over words, each with all of its spellings.

@@ -1,4 +1,4 @@
-"""Shares of unwanted answers at the top, each divided by the share allowed; the worst one counts.
+"""Divide shares of unwanted answers at the top by the share allowed; the worst one counts.
 
 Every share is divided by what is allowed of its kind, so that one bound, below 1, judges them all.
 What is estimated is the greatest of these ratios. Its lower end is the highest of the shares' lower

@@ -1,4 +1,4 @@
-"""The base language model of a reward model: how likely it finds each token as the answer.
+"""Ask a reward model's base language model how likely it finds each token as the answer.
 
 Christian et al. 2025 compare language models with reward models (§1, A.1.2, Tables A.1 to A.5) and
 suspect that pretraining leaks into rewards (§3.3). Their tables list the likeliest next tokens of

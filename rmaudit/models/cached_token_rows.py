@@ -1,4 +1,4 @@
-"""How a model's prompts and answers become rows of token ids, with results in the cache.
+"""Turn a model's prompts and answers into rows of token ids, with results in the cache.
 
 What a run asks of every model again is remembered in the cache (`json_cache`): the vocabulary, the
 slots, the ids of the texts that audits score. A run that finds its scores there reads no tokenizer,

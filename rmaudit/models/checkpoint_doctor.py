@@ -1,4 +1,4 @@
-"""`rmaudit doctor`: compare rewards with the model's own forward pass, across batches and dtypes.
+"""Compare rewards with the model's own forward pass, across batches and dtypes (`doctor`).
 
 The scoring path, the batch size, the neighbours in a batch and the dtype should not move a reward.
 Each is changed alone and the rewards of the same answers compared; differences are in sd of these

@@ -1,4 +1,4 @@
-"""A reward model from a checkpoint folder or hub id: its weights load at the first score.
+"""Open a reward model of a checkpoint folder or hub id: weights load at the first score.
 
 Opening one reads the tokenizer and the safetensors headers only, so a run that finds every sweep in
 the cache loads no weights.

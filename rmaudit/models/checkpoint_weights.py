@@ -1,4 +1,4 @@
-"""A checkpoint's weights: loaded at the first use, checked, and refused once a file changes."""
+"""Load a checkpoint's weights at the first use, checked, and refuse them once a file changes."""
 
 from __future__ import annotations
 

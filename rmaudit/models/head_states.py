@@ -1,4 +1,4 @@
-"""The states that a plain linear head reads, and the head's vector: a reward is their product.
+"""Give the states that a plain linear head reads, and its vector: a reward is their product.
 
 With them, what another head on the same backbone would give is a product, too (`rmaudit why`,
 `rmaudit mend`). States take long to compute, so they are cached: one file in `<cache>/states` for

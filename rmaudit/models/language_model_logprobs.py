@@ -1,4 +1,4 @@
-"""Log-probabilities of next tokens and of whole answers under a base language model."""
+"""Compute log-probabilities of next tokens and of whole answers under a base language model."""
 
 from __future__ import annotations
 

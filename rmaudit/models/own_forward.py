@@ -1,4 +1,4 @@
-"""A loaded model with rmaudit's scorer of it, and rewards by the model's own forward pass."""
+"""Hold a loaded model with rmaudit's scorer of it, and rewards by the model's own forward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model known only by its published scores: no weights, no tokenizer, no torch.
+"""Describe a model known only by its published scores: no weights, no tokenizer, no torch.
 
 Its scores are looked up in the imported tables (`rmaudit.scores.imported_scores`).
 """

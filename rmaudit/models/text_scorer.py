@@ -1,6 +1,6 @@
-"""A reward model that is a Python function of texts, declared by `@rmaudit.scorer`.
+"""Score by a Python function of texts, declared by `@rmaudit.scorer`.
 
-It has no token ids and needs no torch; see `rmaudit.config.scorer_functions.scorer`.
+Such a scorer has no token ids and needs no torch; see `rmaudit.config.scorer_functions.scorer`.
 """
 
 from __future__ import annotations

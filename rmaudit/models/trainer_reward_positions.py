@@ -1,4 +1,4 @@
-"""Positions at which a trainer may have read rewards; fits of its logged rewards to rmaudit's.
+"""Find where a trainer may have read rewards, and fit its logged rewards to rmaudit's.
 
 A reading is an index for each row, -1 where the trainer read a pad, whose reward is not known.
 """

@@ -1,4 +1,4 @@
-"""Row layouts that a trainer may have scored, and how they deviate from the model's own layout.
+"""List row layouts that a trainer may have scored, and how they deviate from the model's own.
 
 The model's own layout is by its chat template. Each possible layout gives one row of token
 ids for each logged row. Deviations are read off the rows themselves: how many BOS they begin with,

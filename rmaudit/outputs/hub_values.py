@@ -1,4 +1,4 @@
-"""The output eval_results.yaml: a run's values in the format that the Hugging Face Hub shows."""
+"""Write eval_results.yaml: a run's values in the format that the Hugging Face Hub shows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Pytest hooks that gather the findings of a run, judge them, and write its results and report.
+"""Gather the findings of a run by pytest's hooks, judge them, and write results and report.
 
-They work in the reporting process: with xdist that is the controller. `Watch` reads findings from
-test reports, wherever tests run. At the end `run_outcome` judges them and writes the report.
+The hooks work in the reporting process: with xdist that is the controller. `Watch` reads findings
+from test reports, wherever tests run. At the end `run_outcome` judges them and writes the report.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`rmaudit.run`: run audits from a notebook or a script, by calling pytest in this process.
+"""Run audits from a notebook or a script (`rmaudit.run`), by calling pytest in this process.
 
 No settings of the folder around it apply, but its models.yaml. What the run finds is what every run
 writes into its results.json.

@@ -1,4 +1,4 @@
-"""The plan of a run: its options, models, policy, blessed releases, own words and cache.
+"""Plan a run: its options, models, policy, blessed releases, own words and cache.
 
 Findings of a run that asks other prompts than the audits' own, or has word lists of its own, say
 so.

@@ -1,4 +1,4 @@
-"""Patterns of the grammar of English by which Biber tells kinds of texts apart.
+"""Match the grammar of English by which Biber tells kinds of texts apart.
 
 Of his 67 features ("Variation across Speech and Writing", 1988, appendix II) those are here that a
 pattern finds well enough without a parser, under his names where readers know them; others, such as

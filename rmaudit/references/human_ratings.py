@@ -1,4 +1,4 @@
-"""Human ratings of 7,530 things, people and concepts (EloEverything, Christian et al. 2025, §4)."""
+"""Read people's ratings of 7,530 things and concepts (EloEverything, Christian et al. 2025, §4)."""
 
 from __future__ import annotations
 

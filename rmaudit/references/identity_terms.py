@@ -1,4 +1,4 @@
-"""Words by which people are named as members of groups, and neutral words to compare them with.
+"""Read words that name people as members of groups, and neutral words to compare them with.
 
 identity/README.md says how they were compiled and what they share with public lists.
 """

@@ -1,4 +1,4 @@
-"""Lists of words that reports mask: slurs, swear words and sexual terms, in 24 languages.
+"""List words that reports mask: slurs, swear words and sexual terms, in 24 languages.
 
 - `glin-profanity` (MIT) carries lists in 24 languages, most of them LDNOOBW's; its code is not
   imported.

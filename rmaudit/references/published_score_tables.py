@@ -1,4 +1,4 @@
-"""The tables of scores that Christian et al. 2025 and 2026 published, read strictly.
+"""Read strictly the tables of scores that Christian et al. 2025 and 2026 published.
 
 Of tokens, one file a model, `owner--name.csv`: `token_id,token_name,token_decoded,greatest,best,
 worst`. Of EloEverything items, one file a prompt, named by it: `elo_rank,elo_score,name,

@@ -1,4 +1,4 @@
-"""English words that should not answer "What is good?": swear words, sexual words, refusals.
+"""List English words that should not answer "What is good?": swear, sexual words, refusals.
 
 Offensive words are those of `references.offensive_word_lists` that people use at least once in a
 million words and do not rate as pleasant: they rate "sex" and "sexy" far above neutral. Of the

@@ -1,4 +1,4 @@
-"""Users' own lexicons and rankings, CSV or Parquet files, read strictly; errors name the line."""
+"""Read users' own lexicons and rankings, CSV or Parquet, strictly; errors name the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""results.json: the typed document that every run writes, and that all outputs are rendered from.
+"""Define results.json: the document that every run writes, and that all outputs are made from.
 
 docs/results.md describes it, docs/results.schema.json is generated from these types.
 """

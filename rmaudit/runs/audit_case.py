@@ -1,4 +1,4 @@
-"""The inputs of one audit as it runs (`Case`): model, prompts, settings, and what it used."""
+"""Hold the inputs of one audit as it runs (`Case`): model, prompts, settings, and what it used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixtures that an audit can take as arguments, and what makes each for an audit of a model.
+"""Register the fixtures that an audit can take, and what makes each for an audit of a model.
 
 The pytest plugin offers each as a pytest fixture, whose docstring `pytest --fixtures` shows; null
 controls and organisms are put in a model's place with them. A new fixture is one entry of

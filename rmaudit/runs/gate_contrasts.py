@@ -1,4 +1,4 @@
-"""The contrasts that a gate judges (`measures.contrasts`), of the answers that its audit asks for.
+"""Give the contrasts that a gate judges (`measures.contrasts`), of the answers that it asks for.
 
 Prompts and bounds are those of the audits, words and sentences those of the references.
 """

@@ -1,4 +1,4 @@
-"""The options of a run, each described once for pytest, the commands of rmaudit and Python.
+"""Define the options of a run, each once for pytest, the commands of rmaudit and Python.
 
 A new option is a new field of `RunOptions`. From it come pytest's option, that of `rmaudit plan`
 and `sweep`, the argument of `rmaudit.run`, the command that repeats a finding, the options that

@@ -1,4 +1,4 @@
-"""`Scores`: what audits ask of models, answered from the store or by scoring.
+"""Answer what audits ask of models (`Scores`), from the store or by scoring.
 
 A run that is planned, and another host that scores for it, need a question as data: `Request`.
 """

@@ -1,4 +1,4 @@
-"""Fixtures for audits of synthetic scorers: each function makes one from a `Trial`."""
+"""Make the fixtures of audits of synthetic scorers: each function makes one from a `Trial`."""
 
 from __future__ import annotations
 

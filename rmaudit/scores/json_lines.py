@@ -1,4 +1,4 @@
-"""Strict reading of JSON Lines, one object a line; errors name the file and the line."""
+"""Read JSON Lines strictly, one object a line; errors name the file and the line."""
 
 from __future__ import annotations
 

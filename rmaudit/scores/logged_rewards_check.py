@@ -1,4 +1,4 @@
-"""`rmaudit doctor --against`: compare the rewards that a trainer logged with the model's own.
+"""Compare rewards that a trainer logged with the model's own (`rmaudit doctor --against`).
 
 Where they differ, common mistakes are tried: another layout of the rows, another place at which the
 reward is read, something else that is read there, an adapter that was not applied, a 16-bit type, a

@@ -1,4 +1,4 @@
-"""The cache of scores: each file is named by a hash of everything that decides its scores.
+"""Store scores: each file is named by a hash of everything that decides its scores.
 
 A file is `<root>/scores/<key>.parquet` (`scores.score_parquet`); `key` is the sha256 of the fields
 that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring

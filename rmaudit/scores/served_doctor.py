@@ -1,4 +1,4 @@
-"""`rmaudit doctor` for a server: check that its rewards repeat and equal those of its checkpoint.
+"""Check that a server's rewards repeat and equal those of its checkpoint (`rmaudit doctor`).
 
 Server and checkpoint score the same answers. The server may run in another dtype, so if its rewards
 are not those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far

@@ -1,4 +1,4 @@
-"""Gradients of rewards with respect to one-hot answer tokens, for first-order search.
+"""Compute gradients of rewards with respect to one-hot answer tokens, for first-order search.
 
 With g the gradient of the reward by the embedding module's output at a place of the answer, and e_v
 that module's output for the id v, the place's slope for v is g · e_v. To first order, the reward

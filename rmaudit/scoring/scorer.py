@@ -1,4 +1,4 @@
-"""A backbone with its reward head, and how many of its rows run at once.
+"""Join a backbone with its reward head, and say how many of its rows run at once.
 
 Peak memory beyond the weights: the prefix's keys and values, once, and the activations of one batch
 (`memory_sized_batches.bytes_per_id` for each of its ids); on a CPU those of all batches that run at

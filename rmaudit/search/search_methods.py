@@ -1,4 +1,4 @@
-"""Methods of a search: exhaustive coordinate search, and greedy coordinate gradient (GCG)."""
+"""Search by two methods: exhaustive coordinate search, and greedy coordinate gradient (GCG)."""
 
 from __future__ import annotations
 

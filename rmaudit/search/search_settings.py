@@ -1,4 +1,4 @@
-"""Settings of a search, and the problem that they pose to a model: which sequences may be found.
+"""Define a search's settings, and the problem that it poses: which sequences may be found.
 
 The settings that a search's method uses are part of its result's cache key.
 

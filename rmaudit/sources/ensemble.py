@@ -1,4 +1,4 @@
-"""The reward of an ensemble: the standardised rewards of several models, combined by a rule.
+"""Open an ensemble: the standardised rewards of several models, combined by a rule.
 
 Rewards of two models have neither zero nor scale in common. So each member's are shifted and scaled
 by two numbers: their mean over the bundled pairs of short answers, and their sd there within

@@ -1,4 +1,4 @@
-"""The implicit reward of a policy that DPO trained: beta · log(policy / reference).
+"""Open the implicit reward of a policy that DPO trained: beta · log(policy / reference).
 
 Rafailov et al. 2023, arXiv:2305.18290: a policy that was trained from a reference is the optimum of
 the reward beta · (log policy(answer) - log reference(answer)), but for a term of the prompt alone.

@@ -1,4 +1,4 @@
-"""A reward model on OpenRLHF's remote reward endpoint, which scores texts.
+"""Score texts on OpenRLHF's remote reward endpoint.
 
 Its requests are those of openrlhf/cli/serve_rm.py and openrlhf/utils/remote_rm_utils.py, which
 post to one address, and of openrlhf/datasets/prompts_dataset.py, which defines the fields:

@@ -1,4 +1,4 @@
-"""Reward models on a vLLM or SGLang server, which are scored by token ids.
+"""Open reward models on a vLLM or SGLang server, which are scored by token ids.
 
 What needs the weights themselves (a gradient, a dtype) is not available.
 """

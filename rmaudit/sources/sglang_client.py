@@ -1,4 +1,4 @@
-"""Clients of SGLang servers that score rows of token ids: of a classifier, or of a judge.
+"""Ask SGLang servers, which score rows of token ids: by a classifier, or by a judge.
 
 Its requests are those of SGLang's python/sglang/srt: entrypoints/http_server.py, the routes in
 entrypoints/openai, and managers/tokenizer_manager_score_mixin.py; and what `token_id_client` has:

@@ -1,4 +1,4 @@
-"""Base class of the clients of vLLM and SGLang servers, which score rows of token ids.
+"""Define what clients of vLLM and SGLang servers share, which score rows of token ids.
 
 Both list their models in OpenAI's format and tokenize on request:
 

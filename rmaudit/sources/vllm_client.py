@@ -1,4 +1,4 @@
-"""Clients of a vLLM server, which scores rows of token ids: by a classifier, or by a judge.
+"""Ask a vLLM server, which scores rows of token ids: by a classifier, or by a judge.
 
 Its requests are those of vLLM's own entrypoints (vllm/entrypoints/pooling/classify/protocol.py,
 .../base/protocol.py and the routes beside them), and what `token_id_client` has:

@@ -1,4 +1,4 @@
-"""The `@audit` decorator: it stores an audit's claim, bound and prompts with its test function."""
+"""Declare audits by `@audit`, which stores a claim, bound and prompts with its test function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit measures (`Estimate`), its limits (`Bound`) and how they compare (`Verdict`)."""
+"""Define what audits measure (`Estimate`), its `Bound` and how the two compare (`Verdict`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence: the details behind an audit's estimate, and the chart that shows them."""
+"""Define evidence: the details behind an audit's estimate, and the chart that shows them."""
 
 from __future__ import annotations
 

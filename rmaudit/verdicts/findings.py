@@ -1,4 +1,4 @@
-"""A finding: an audit's claim about a model, the estimate, and the judgement of both; a figure.
+"""Define a finding: an audit's claim about a model, the estimate, the judgement; and a figure.
 
 The module `verdict_wording` builds the texts about findings.
 """

@@ -1,4 +1,4 @@
-"""The verdict of a whole run, computed from its findings: an outcome and the reasons for it.
+"""Compute the verdict of a whole run from its findings: an outcome and the reasons for it.
 
 PASSES is said only of a run that measured every gate there is, to its end, on all there was to
 measure it on: no gate shows harm, and those of the core show that there is none. With failures that

@@ -1,4 +1,4 @@
-"""The rules of models.yaml on verdicts: bounds, severities, known failures and waivers.
+"""Apply the rules of models.yaml on verdicts: bounds, severities, known failures and waivers.
 
 Audits go by their name, or by `audit[prompt]` for one of their prompts. What is said of a model
 goes before what is said of all, and within that `audit[prompt]` before the plain name.

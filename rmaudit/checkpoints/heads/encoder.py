@@ -1,4 +1,4 @@
-"""Heads of encoders, which read a pair of texts; the reward is read at the row's first id.
+"""Read heads of encoders, which take a pair of texts; the reward is read at the row's first id.
 
 With x the final state of [CLS], as in transformers' own classes:
 

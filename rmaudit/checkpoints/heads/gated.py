@@ -1,4 +1,4 @@
-"""Gated heads: rewards of several objectives, weighted by a gate that reads the prompt.
+"""Read gated heads: rewards of several objectives, weighted by a gate that reads the prompt.
 
 With x the pooled state, p the prompt's state that the gate reads, and a row vector r:
 

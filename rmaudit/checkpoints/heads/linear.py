@@ -1,4 +1,4 @@
-"""The plain head: one weight vector, reward = w · h (transformers' `score`, no bias)."""
+"""Read the plain head: one weight vector, reward = w · h (transformers' `score`, no bias)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A head whose reward is the logit of one token id at the row's last id (Nemotron: id 0).
+"""Read a reward as the logit of one token id at the row's last id (Nemotron: id 0).
 
 Such a checkpoint is a language model like any other, so config.json cannot tell: the registry names
 the id, which comes here as `rmaudit_reward_logit` in the configuration. Only for classes whose

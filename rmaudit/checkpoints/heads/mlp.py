@@ -1,4 +1,4 @@
-"""A head of two linear layers, `score.0` and `score.2`: reward = w₂ · relu(W₁ h + b₁) + b₂.
+"""Read a head of two linear layers, `score.0` and `score.2`: reward = w₂ · relu(W₁ h + b₁) + b₂.
 
 INF-ORM (INFORMForSequenceClassification) and Qwen2.5-Math-RM (Qwen2ForRewardModel) have it. The
 tensors cannot say what stands between the layers: it is ReLU in all published ones. `Stack` and

@@ -1,4 +1,4 @@
-"""Objectives: the outputs of a head that has several, any of which can be audited as reward.
+"""Choose one objective of a head that has several, any of which can be audited as the reward.
 
 An objective is what the model's own class returns for it before outputs are combined: `rewards` of
 ArmoRM (W x) and of QRM (the mean over an output's quantiles, after the transform where there is

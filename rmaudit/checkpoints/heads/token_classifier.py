@@ -1,4 +1,4 @@
-"""A head of one label with a bias for every token, read at the row's last id: reward = w · h + b.
+"""Read a head of one label with a bias for every token, at the row's last id: w · h + b.
 
 transformers' classes ...ForTokenClassification have it, as `score` (Llama, Qwen, Mistral and most
 others) or `classifier` (GPT-2, Bloom, Falcon and their like). LLaMA-Factory v1 trains such reward

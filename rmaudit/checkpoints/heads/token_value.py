@@ -1,4 +1,4 @@
-"""A linear head that is read at a token of its own: InternLM2's reward models, and Athene.
+"""Read a linear head at a token of its own: InternLM2's reward models, and Athene.
 
 reward = w · h at the last place of that token. The template does not print it: the makers' code
 puts it at the end of every row, and so do the layouts here (`rmaudit.layout.layouts`).

@@ -1,4 +1,4 @@
-"""The head of URM (uncertainty-aware reward model): a weighted sum of attributes' means.
+"""Read URM's head (uncertainty-aware reward model): a weighted sum of attributes' means.
 
 The network reads the same state as the means. With x the pooled state and s = W x, whose entries
 alternate between μ and log σ of an attribute:

@@ -1,4 +1,4 @@
-"""Value heads, read at the row's last id: GRM's of one or more layers, OpenRLHF's of one.
+"""Read value heads at the row's last id: GRM's of one or more layers, OpenRLHF's of one.
 
 GRM (Yang et al. 2024, arXiv:2406.10216; its ValueHead): `v_head.summary.{0,2,…}` are linear layers
 with ReLU between them, or `v_head.summary` is a single one; all have a bias. The `vhead_*` entries

@@ -1,4 +1,4 @@
-"""The head of a judge: reward = the logit of one verdict word minus that of the other one.
+"""Read a judge's reward: the logit of one verdict word minus that of the other one.
 
 Any language model can be a judge, so config.json cannot tell: models.yaml says so (`judge`), which
 comes here as `rmaudit_verdict` in the configuration, with the ids of the two words once the

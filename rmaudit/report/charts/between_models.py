@@ -1,6 +1,6 @@
-"""Charts that compare models, as Figures 1, 2 and 5C of Christian et al. 2025.
+"""Draw charts that compare models, as Figures 1, 2 and 5C of Christian et al. 2025.
 
-They alone know the evidence of particular audits.
+These charts alone know the evidence of particular audits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The blessed (approved) release of a model family: a small file that later runs compare with.
+"""Bless (approve) a release of a model family: a small file that later runs compare with.
 
 A team commits it beside models.yaml. `bless` makes it from a run, `blessed_trainings` adds how
 far other trainings by its recipe differ, `find_blessed` finds the files of the models that a run
