@@ -47,22 +47,13 @@ def pairs(case: Case) -> Pairs:
 def probes(case: Case) -> Probes:
     """Return answers of some pairs, with rewards before and after each change of the text (cached).
 
-    The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
-    (`rmaudit.references.text_changes`) are scored together, once for all audits of a run.
+    The pairs are those of `pairs`, or a few bundled ones where none are given; the changes are
+    those of `rmaudit.references.text_changes`.
     """
     from rmaudit.scores.changed_answers import changed, probes_of, subset_of_pairs
 
-    file = _pairs_file(case)
-
-    def ask() -> tuple[Probes, pd.DataFrame]:
-        asked = probes_of(subset_of_pairs(_own_pairs(case)))
-        return asked, changed(asked.answers)
-
-    def make() -> Probes:
-        asked, answers = case.memory.once(("changed", file), ask)
-        return asked.scored(case.options.scores.pairs(case.model, answers))
-
-    return _noted(case, case.memory.once(("probes", case.model.spec, file), make))
+    asked = probes_of(subset_of_pairs(_own_pairs(case)))
+    return _noted(case, asked.scored(case.options.scores.pairs(case.model, changed(asked.answers))))
 
 
 def samples(case: Case) -> Samples:
