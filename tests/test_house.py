@@ -20,13 +20,13 @@ CEILINGS = {
     "distributed": (7, 1300),
     "integrations": (3, 450),
     "layout": (12, 1950),
-    "measures": (59, 10800),
+    "measures": (60, 10800),
     "models": (24, 4550),
     "plugin": (16, 3125),
     "references": (27, 3575),
     "outputs": (3, 300),
     "report": (36, 6350),
-    "runs": (17, 3075),
+    "runs": (18, 3125),
     "scores": (25, 4275),
     "scoring": (13, 2025),
     "search": (6, 1025),
@@ -34,7 +34,7 @@ CEILINGS = {
     "verdicts": (11, 2325),
 }
 SLACK = 150  # lines that a ceiling may be above its room
-WORDS = 45_000  # of the pages that a user reads: all but evidence and design notes
+WORDS = 44_250  # of the pages that a user reads: all but evidence and design notes
 
 
 def test_no_room_grows_unseen() -> None:
