@@ -27,7 +27,7 @@ CEILINGS = {
     "outputs": (3, 300),
     "report": (36, 6350),
     "runs": (18, 3125),
-    "scores": (25, 4275),
+    "scores": (25, 4325),
     "scoring": (13, 2025),
     "search": (6, 1025),
     "sources": (10, 2000),
