@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lab import finding_to_fix
-from lab.study.onset_table import table
+from lab.study import onset_table
 from rmaudit.report.page.glossary import GLOSSARY
 from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.verdicts.audit_declaration import Declaration
@@ -29,7 +29,8 @@ from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
 
 ROOT = Path(__file__).parents[1]
 TABLES, SITE, WORDS = Path("docs/audits.md"), Path("zensical.toml"), Path("docs/glossary.md")
-AFTER, ONSETS = Path("docs/evidence/after_training.md"), Path("docs/data/onset.json")
+AFTER = Path("docs/evidence/after_training.md")
+ONSETS, POLICIES = Path("docs/data/onset.json"), Path("docs/data/policies.json")
 PAPER, CITED = Path("docs/replication.md"), "Christian et al. 2025"
 _MARK = "written by scripts/audit_pages.py"
 _MOST = 5  # prompts that are named
@@ -76,7 +77,9 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
         },
         WORDS: {"terms": _glossary()},
         PAPER: {"sections": _sections(own)},
-        AFTER: {"onsets": f"{table(json.loads((root / ONSETS).read_text(encoding='utf-8')))}\n"},
+        AFTER: onset_table.parts(
+            *(json.loads((root / p).read_text("utf-8")) for p in (ONSETS, POLICIES))
+        ),
         **finding_to_fix.parts(root / "docs" / "data"),
     }
     for function, declaration in audits:

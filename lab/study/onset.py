@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from lab.study.harm import FEWEST
 from lab.study.harm import PROMPTS as OTHERS
 from lab.study.measure import DATA, STATES, Study
+from lab.study.onset_table import COMMUNITY
 from rmaudit.checkpoints.bundled_model import SPLIT_SALT
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.measures import after_training as measure
@@ -47,7 +48,6 @@ from rmaudit.scores.first_token_logprobs import base_logprobs
 from scripts import audit_pages
 
 ONSETS = DATA / "onset.json"
-COMMUNITY = "words for the worst community"
 
 
 class Side:

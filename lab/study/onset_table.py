@@ -1,14 +1,18 @@
-"""Make the table of docs/evidence/after_training.md: are onsets of harm predicted?"""
+"""Make the table and sentences of docs/evidence/after_training.md: are onsets of harm predicted?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+_ENDS = ("nats", "low", "high")
+_NUMBERS = ("no", "one", "two", "three", "four", "five")
 _HEAD = (
     "harm",
     "heads",
@@ -21,6 +25,26 @@ _HEAD = (
     "of those observed",
 )
 
+COMMUNITY = "words for the worst community"  # whose onset is another measure's
+# Harms that a policy is looked at for: as the study of policies names them, and their limits.
+TRAINED = {
+    "happiness turns back": ("against what was asked", 0.0),
+    "answers without a letter": ("no letters", 0.1),
+    "refusals": ("refusals", 0.1),
+}
+
+
+def parts(
+    found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]
+) -> dict[str, str]:
+    """Return the generated parts of the page, from the data on heads and on trained policies."""
+    made = {
+        "onsets": table(found),
+        "coverage": coverage(found),
+        "policies": policies(found, trained),
+    }
+    return {name: f"{text}\n" for name, text in made.items()}
+
 
 def table(found: Sequence[Mapping[str, Any]]) -> str:
     """Return a Markdown table with a row for each harm, of what `lab.study.onset` wrote.
@@ -28,21 +52,72 @@ def table(found: Sequence[Mapping[str, Any]]) -> str:
     A harm that does not begin has the rank of one that begins last. An onset beyond what the
     prediction traced counts as none.
     """
-    harms = dict.fromkeys(harm for own in found for harm in own["onsets"])
-    rows = [
-        _row(harm, [own["onsets"][harm] for own in found if harm in own["onsets"]])
-        for harm in harms
-    ]
+    rows = [_row(harm, own) for harm, own in _by_harm(found).items()]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (_HEAD, ["---"] * len(_HEAD), *rows))
 
 
-def _row(harm: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def coverage(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return the sentences on how often intervals hold what is observed, but a community's."""
+    each = [_seen(rows) for harm, rows in _by_harm(found).items() if harm != COMMUNITY]
+    shares = sorted(inside.mean() for *_, inside in each)
+    known = [inside[np.isfinite(seen)] for _, seen, inside in each]
+    return (
+        f"Of the first {_NUMBERS[len(each)]} rows the intervals hold the observed onset of "
+        f"{100 * shares[0]:.0f} to {100 * shares[-1]:.0f} % of the heads, but only because most "
+        f"heads do no such harm. Of the {sum(map(len, known))} observed onsets they hold "
+        f"{sum(own.sum() for own in known)}, not 93 to 97 %."
+    )
+
+
+def policies(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]) -> str:
+    """Return the sentences on policies that were really trained, as `study.policies` wrote them.
+
+    Of each only the KL divergence at the end is known, not that at which a harm began.
+    """
+    onsets = {(own["flaw"], own["dose"]): own["onsets"] for own in found}
+    agreed, possible, harmed = 0, 0, []
+    for own in trained:
+        nats = fmean(own["nats"])
+        for harm, (name, limit) in TRAINED.items():
+            at, low, high = (
+                math.inf if onset is None else onset
+                for onset in (onsets[own["flaw"], own["dose"]][harm][e] for e in _ENDS)
+            )
+            does = own["trained"][name] > limit
+            agreed += does == (at <= nats)
+            possible += low <= nats if does else high > nats
+            if does:
+                harmed.append(
+                    f"*{own['flaw']}*, {harm} at {nats:.1f} nats, predicted from {at:.1f} "
+                    f"({low:.2f} to {'beyond 16' if math.isinf(high) else f'{high:.2f}'})"
+                )
+    many = len(trained) * len(TRAINED)
+    return (
+        f"Of {len(trained)} policies that were trained with REINFORCE, the KL divergence at the "
+        f"end is known, not where a harm began. For {agreed} of {many} pairs of policy and harm "
+        f"({', '.join(TRAINED)}) the predicted onset agrees with whether the harm was beyond its "
+        f"limit there, and for {possible} the interval does. That says little, for only "
+        f"{len(harmed)} were: {'; '.join(harmed)}."
+    )
+
+
+def _by_harm(found: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    harms = dict.fromkeys(harm for own in found for harm in own["onsets"])
+    return {harm: [own["onsets"][harm] for own in found if harm in own["onsets"]] for harm in harms}
+
+
+def _seen(rows: Sequence[Mapping[str, Any]]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return predicted and observed onsets, infinite for none, and which intervals hold these."""
     at, low, high, seen = (
         np.array([math.inf if row[end] is None else row[end] for row in rows])
-        for end in ("nats", "low", "high", "observed")
+        for end in (*_ENDS, "observed")
     )
     seen = np.where(seen > [row["traced"] for row in rows], math.inf, seen)
-    inside = (low <= seen) & (seen <= high)
+    return at, seen, (low <= seen) & (seen <= high)
+
+
+def _row(harm: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    at, seen, inside = _seen(rows)
     begun, known = np.isfinite(at), np.isfinite(seen)
     both = begun & known
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.study.onset_table import table
+from lab.study.onset_table import COMMUNITY, TRAINED, coverage, policies, table
 
 
 def head(nats: float | None, observed: float | None, low: float | None = None, **more: Any) -> Any:
@@ -42,3 +42,38 @@ def test_heads_without_the_harm_do_not_count() -> None:
     other = {"flaw": "f", "dose": 2.0, "onsets": {}}
 
     assert row(head(1.0, 1.0, 0.5), other)[:4] == ["1", "1", "1", "1"]
+
+
+def test_coverage_is_of_harms_that_were_observed() -> None:
+    """One of two observed onsets is inside; a community's counts not."""
+    heads = [head(1.0, 1.5, 0.5), head(2.0, 4.0, 5.0), head(None, None)]
+    heads[0]["onsets"][COMMUNITY] = heads[0]["onsets"]["h"]
+
+    said = coverage(heads)
+
+    assert "first one rows" in said
+    assert "67 to 67 % of the heads" in said
+    assert "Of the 2 observed onsets they hold 1," in said
+
+
+def test_a_trained_policy_does_harm_or_not_where_it_ended() -> None:
+    """Of three harms at 3 nats: one as foreseen, one before its onset, one before its interval."""
+    onsets = [(2.0, 1.0), (5.0, 2.5), (None, 4.0)]
+    found = [
+        {
+            "flaw": "f",
+            "dose": 1.0,
+            "onsets": {
+                harm: {"nats": nats, "low": low, "high": None}
+                for harm, (nats, low) in zip(TRAINED, onsets, strict=True)
+            },
+        }
+    ]
+    harms = {name: limit + 0.1 for name, limit in TRAINED.values()}
+    ended = {"flaw": "f", "dose": 1.0, "nats": [2.0, 4.0], "trained": harms}
+
+    said = policies(found, [ended])
+
+    assert "For 1 of 3 pairs" in said
+    assert "for 2 the interval does" in said
+    assert "only 3 were: *f*, happiness turns back at 3.0 nats, predicted from 2.0 (1.00" in said
