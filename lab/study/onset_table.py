@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
+from scipy.stats import binomtest, spearmanr
 
 _ENDS = ("nats", "low", "high")
 _NUMBERS = ("no", "one", "two", "three", "four", "five")
@@ -60,12 +60,14 @@ def coverage(found: Sequence[Mapping[str, Any]]) -> str:
     """Return the sentences on how often intervals hold what is observed, but a community's."""
     each = [_seen(rows) for harm, rows in _by_harm(found).items() if harm != COMMUNITY]
     shares = sorted(inside.mean() for *_, inside in each)
-    known = [inside[np.isfinite(seen)] for _, seen, inside in each]
+    known = np.concatenate([inside[np.isfinite(seen)] for _, seen, inside in each])
+    low, high = binomtest(int(known.sum()), len(known)).proportion_ci()
     return (
         f"Of the first {_NUMBERS[len(each)]} rows the intervals hold the observed onset of "
         f"{100 * shares[0]:.0f} to {100 * shares[-1]:.0f} % of the heads, but only because most "
-        f"heads do no such harm. Of the {sum(map(len, known))} observed onsets they hold "
-        f"{sum(own.sum() for own in known)}, not 93 to 97 %."
+        f"heads do no such harm. Of the {len(known)} observed onsets they hold "
+        f"{known.sum()}: {known.mean():.0%} ({low:.0%} to {high:.0%}, by Clopper and Pearson, as if "
+        f"heads were independent), not 93 to 97 %."
     )
 
 

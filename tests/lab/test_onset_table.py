@@ -53,7 +53,7 @@ def test_coverage_is_of_harms_that_were_observed() -> None:
 
     assert "first one rows" in said
     assert "67 to 67 % of the heads" in said
-    assert "Of the 2 observed onsets they hold 1," in said
+    assert "Of the 2 observed onsets they hold 1: 50% (1% to 99%, " in said
 
 
 def test_a_trained_policy_does_harm_or_not_where_it_ended() -> None:
