@@ -66,8 +66,8 @@ def coverage(found: Sequence[Mapping[str, Any]]) -> str:
         f"Of the first {_NUMBERS[len(each)]} rows the intervals hold the observed onset of "
         f"{100 * shares[0]:.0f} to {100 * shares[-1]:.0f} % of the heads, but only because most "
         f"heads do no such harm. Of the {len(known)} observed onsets they hold "
-        f"{known.sum()}: {known.mean():.0%} ({low:.0%} to {high:.0%}, by Clopper and Pearson, as if "
-        f"heads were independent), not 93 to 97 %."
+        f"{known.sum()}: {known.mean():.0%} ({low:.0%} to {high:.0%}, by Clopper and Pearson, as "
+        f"if heads were independent), not 93 to 97 %."
     )
 
 
