@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.sweep_result import Sweep
 
 _WIDTH = 28  # columns of the terminal that a token may take
+_DECIMALS = 3  # of rewards, as in Table 3 of the paper
 
 
 @grouped
@@ -92,26 +93,32 @@ def _lines(sweep: Sweep, top: int) -> Iterator[str]:
     """Yield the lines on one prompt: its text, moments of the rewards, best and worst tokens."""
     from rmaudit.measures.positive_skew import moments
     from rmaudit.report.safe_text import visible
+    from rmaudit.scores.sweep_notebook_views import reward_format
+    from rmaudit.verdicts.rounded_numbers import fixed_or_tiny
 
     how = sweep.provenance.get("protocol", "")
     yield f"{sweep.model}: {len(sweep.frame):,} tokens, protocol {how}"
     yield visible(sweep.prompt.text, 200)
-    found = {name: f"{value:.3f}" for name, value in moments(sweep.frame).items()}
-    yield ", ".join(f"{name} {value}" for name, value in found.items())
+    yield ", ".join(
+        f"{name} {fixed_or_tiny(value, _DECIMALS)}" for name, value in moments(sweep.frame).items()
+    )
     yield from sweep.caveats
-    columns = [_tokens_of_equal_width(frame) for frame in _best_and_worst(sweep, top).values()]
+    style = reward_format(sweep.frame["score"], _DECIMALS)
+    columns = [
+        _tokens_of_equal_width(frame, style) for frame in _best_and_worst(sweep, top).values()
+    ]
     yield f"{'':>5}{'best':<{_WIDTH + 12}}worst"
     for place, row in enumerate(zip(*columns, strict=True), 1):
         yield f"{place:>4} {''.join(row)}".rstrip()
     yield ""
 
 
-def _tokens_of_equal_width(frame: pd.DataFrame) -> list[str]:
-    """Return a text for each token: its reward and the token, cut or padded to one width."""
+def _tokens_of_equal_width(frame: pd.DataFrame, style: str) -> list[str]:
+    """Return a text for each token: its reward in this style and the token, of one width."""
     from rmaudit.scores.sweep_notebook_views import quoted_or_masked
 
     return [
-        f"{score:+10.3f}  {_padded_to_width(quoted_or_masked(text))}"
+        f"{score:+10{style}}  {_padded_to_width(quoted_or_masked(text))}"
         for score, text in zip(frame["score"], frame["text"], strict=True)
     ]
 

@@ -5,6 +5,7 @@ Words that hurt are masked, as in the report.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
 import numpy as np
@@ -21,13 +22,20 @@ _HEIGHT = 160  # pixels of the histogram
 _LONGEST_TOKEN = 24  # characters of a token in a line of several
 
 
+def reward_format(rewards: Iterable[float], decimals: int = 2) -> str:
+    """Return a format such as `.2f`; `.4g` where so many decimals would hide what differs."""
+    spread = float(np.nanstd(np.fromiter(rewards, float)))
+    return ".4g" if 0 < spread < 10 ** (1 - decimals) else f".{decimals}f"
+
+
 def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
     """Return HTML: the title, and the best and the worst tokens with rewards; slurs are masked.
 
     Both frames have the columns `text` and `score`.
     """
     both = pd.concat([_shown(best), _shown(worst)], axis=1, keys=["best", "worst"])
-    rows = both.to_html(float_format="{:.2f}".format, index=False)  # escapes what tokens hold
+    style = f"{{:{reward_format([*best['score'], *worst['score']])}}}"
+    rows = both.to_html(float_format=style.format, index=False)  # escapes what tokens hold
     hurts = "<p>These are a model's likings; words that hurt are masked.</p>"
     return f"<p>{escape(title)}</p>{hurts}{rows}"
 
@@ -37,10 +45,11 @@ def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -
 
     Prompts are called "best" and "worst", so these words would say something else here.
     """
-    said = []
+    said, style = [], f"+{reward_format([*best['score'], *worst['score']])}"
     for end, rows in (("highest", best), ("lowest", worst)):
         shown = [
-            f"{text if len(text) <= _LONGEST_TOKEN else f'{text[:_LONGEST_TOKEN]}…'} {reward:+.2f}"
+            f"{text if len(text) <= _LONGEST_TOKEN else f'{text[:_LONGEST_TOKEN]}…'} "
+            f"{reward:{style}}"
             for text, reward in zip(map(quoted_or_masked, rows["text"]), rows["score"], strict=True)
         ]
         said.append(f"rmaudit: {model} · {prompt}, {end}: {', '.join(shown)}")

@@ -206,12 +206,15 @@ class Sweep:
         return sweep_notebook_views.histogram(title, self.frame["score"].to_numpy(float))
 
     def __repr__(self) -> str:
+        from rmaudit.scores.sweep_notebook_views import reward_format
+
         scores = self.frame["score"]
+        style = reward_format(scores)
         what = "published words" if self.of_words else "token ids"
         what += f", a sample of {self.sample}" if self.sample is not None else ""
         return (
             f"<Sweep of {self.model} under {self.prompt.name!r}: {len(scores):,} {what}, rewards "
-            f"{scores.min():.2f} to {scores.max():.2f}, mean {scores.mean():.2f}>"
+            f"{scores.min():{style}} to {scores.max():{style}}, mean {scores.mean():{style}}>"
         )
 
     def _repr_html_(self) -> str:

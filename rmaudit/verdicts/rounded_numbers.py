@@ -21,6 +21,12 @@ def fixed(number: float, decimals: int = LEAST) -> str:
     return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
+def fixed_or_tiny(number: float, decimals: int = LEAST) -> str:
+    """Format with `decimals` decimals, but with three digits what these would show as nothing."""
+    tiny = 0 < abs(number) < 10 ** (1 - decimals)
+    return f"{number:.3g}" if tiny else fixed(number, decimals)
+
+
 def signed(number: float, decimals: int = LEAST) -> str:
     """Format a number as `fixed` does, with its sign: `+0.58`, and `+0.00` of zero."""
     text = fixed(number, decimals)

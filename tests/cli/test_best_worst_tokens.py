@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors.torch import load_file, save_file
 from typer.testing import Result
 
 import rmaudit
@@ -77,6 +80,20 @@ def test_nothing_hurts_or_steers_the_terminal(toy: Path) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 100
     texts = {row["text"] for row in told(toy, "--prompt", "best", "--top", size)[0]["best"]}
     assert set(HOSTILE) <= texts, "--json has the tokens as they are"
+
+
+def test_small_rewards_are_shown_as_they_are(toy: Path, tmp_path: Path) -> None:
+    """Of a head whose weights are tiny: neither its variance nor a reward is 0.000."""
+    folder = shutil.copytree(toy, tmp_path / "tiny")
+    tensors = load_file(folder / "model.safetensors")
+    tensors["score.weight"] *= 1e-5
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    result = tokens(folder, "--prompt", "best", "--top", "3")
+
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"variance \d(\.\d+)?e-\d+, skewness", result.stdout)
+    assert len(re.findall(r"[+-]\d(?:\.\d+)?e-\d+", result.stdout)) >= 6
+    assert "0.000  '" not in result.stdout
 
 
 @pytest.mark.slow

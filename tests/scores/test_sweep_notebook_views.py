@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rmaudit.errors import MeasureError
+from rmaudit.scores.sweep_notebook_views import in_lines, reward_format
 from tests.scores.letters import sweep_of
 
 
@@ -64,3 +65,15 @@ def test_compared_tokens_say_how_far_they_rose() -> None:
     assert by_text["reward_other"].tolist() == [5.0, 4.0]
     with pytest.raises(MeasureError, match="toy and other share no token"):
         one.compare(sweep_of(["q"], [1.0], "other"))
+
+
+def test_small_rewards_are_told_apart() -> None:
+    """In digits that show how they differ, wherever a sweep or its ends are shown."""
+    sweep = sweep_of(["love", "peace", "war"], [3.25e-6, 1.5e-6, -2e-6])
+    lines = "\n".join(in_lines("toy", "best", sweep.top(1), sweep.bottom(1)))
+
+    assert "rewards -2e-06 to 3.25e-06" in repr(sweep)
+    assert "3.25e-06" in sweep._repr_html_()
+    assert "'love' +3.25e-06" in lines
+    assert "'war' -2e-06" in lines
+    assert [reward_format([1.0, 1.0]), reward_format([0.5, 0.1], 3)] == [".2f", ".3f"]

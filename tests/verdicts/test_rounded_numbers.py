@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmaudit.verdicts.rounded_numbers import decimals_to_show, fixed, signed, significant
+from rmaudit.verdicts.rounded_numbers import (
+    decimals_to_show,
+    fixed,
+    fixed_or_tiny,
+    signed,
+    significant,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +46,8 @@ def test_no_number_crosses_its_limit(number: float, limit: float) -> None:
 
 
 def test_signs() -> None:
-    """A number that rounds to nothing has none of its own."""
+    """A number that rounds to nothing has none of its own, unless it is shown in digits."""
     assert [signed(x) for x in (0.575, -0.21, -0.001, 0.0)] == ["+0.57", "-0.21", "+0.00", "+0.00"]
+    tiny = [fixed_or_tiny(x, 3) for x in (8.26, 0.0, 2.4e-12, -0.00123, 0.0125)]
+    assert tiny == ["8.260", "0.000", "2.4e-12", "-0.00123", "0.013"]
     assert [significant(x, 2) for x in (1.26, 0.00123, -3.0)] == ["1.3", "0.0012", "-3"]
