@@ -253,6 +253,9 @@ def test_no_table_is_cut_and_no_name_breaks_inside_a_word(
     assert max(ends) <= width
     wide = opened.evaluate(f"{boxes}.map(each => getComputedStyle(each).overflowX)")
     assert "auto" in wide if media == "screen" else "auto" not in wide
+    numbers = opened.locator("table.numbers").first
+    fits = "each => each.scrollWidth <= each.closest('.scroll').clientWidth"
+    assert numbers.evaluate(fits), "the table of an audit's numbers needs no scrolling"
     lines = "each => each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight)"
     name = opened.locator(".lanes .prompt", has_text="around_you").first
     assert 0.9 < name.evaluate(lines) < 1.9

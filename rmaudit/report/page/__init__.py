@@ -78,6 +78,7 @@ def _environment() -> jinja2.Environment:
         "parted": breakable,
         "pictures": charts.of_findings,
         "mark": lambda finding: MARKS[sign_of(finding)],
+        "sd_explained": glossary.with_sd_explained,
         "short": finding_words.short,
         "sign": sign_of,
         "term": term,

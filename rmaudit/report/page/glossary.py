@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from markupsafe import Markup
@@ -102,6 +103,9 @@ ON_PAGE: Final = (
 """The terms that have a tooltip on the page."""
 
 
+_FIRST_SD = re.compile(r"(?<=[\d\]] )sd\b(?![^<>]*>)")  # outside of tags
+
+
 def tooltip_id(term: str) -> str:
     """Return the HTML id of a term's tooltip; raise KeyError if the term is not in `ON_PAGE`.
 
@@ -111,6 +115,12 @@ def tooltip_id(term: str) -> str:
     if term not in ON_PAGE:
         raise KeyError(term)
     return "glossary-" + "-".join(term.lower().replace("'", "").split())
+
+
+def with_sd_explained(markup: Markup) -> Markup:
+    """Return a part of a page that says what “sd” is where it first stands behind a number."""
+    said = f"sd ({button('sd', 'standard deviations')})"
+    return Markup(_FIRST_SD.sub(said, markup, count=1))  # noqa: S704  (markup, and our button)
 
 
 def button(term: str, shown: str = "") -> Markup:
