@@ -66,13 +66,7 @@ def refuse_wrong_options(plan: RunPlan) -> None:
         pytest.UsageError: it names the option, and says what to do.
     """
     asked, config = plan.options, plan.config
-    here = config.invocation_params.dir
-    of_audits = any(Path(given).parts[:1] == (_AUDITS,) for given in config.args)
-    if of_audits and not (here / _AUDITS).exists():  # pytest says less
-        raise pytest.UsageError(
-            f"there is no folder `{_AUDITS}` in {here}; go to the one that has it, or write "
-            "rmaudit's audits here with `rmaudit init`"
-        )
+    _refuse_missing_audits(config)
     if asked.gate and not asked.models and not asked.registry and is_bundled(default_path()):
         raise pytest.UsageError(
             f"--rm-gate: no model was named, and there is no {FILE} in {Path.cwd()}: the verdict "
@@ -98,6 +92,30 @@ def refuse_wrong_options(plan: RunPlan) -> None:
         from rmaudit.report import experiment_trackers
 
         _refuse_wrong(partial(experiment_trackers.client, asked.log), "--rm-log: ")
+
+
+def _refuse_missing_audits(config: pytest.Config) -> None:
+    """Raise for a folder or file of audits that is not there; pytest only says that it is not.
+
+    What is no folder called nearly `audits`, and nothing in that, is none of ours.
+    """
+    here: Path = config.invocation_params.dir
+    for given in (Path(argument.partition("::")[0]) for argument in config.args):
+        folder = next(iter(given.parts), "")
+        if (here / given).exists() or not nearest(folder, [_AUDITS], least=0.8):
+            continue
+        wanted = here / _AUDITS
+        if not wanted.is_dir():
+            raise pytest.UsageError(
+                f"there is no folder `{folder}` in {here}; go to the one that has it, or write "
+                "rmaudit's audits here with `rmaudit init`"
+            )
+        if folder != _AUDITS:
+            hint = nearest(folder, [_AUDITS], least=0.8)
+            raise pytest.UsageError(f"there is no folder `{folder}` in {here};{hint}")
+        near = nearest(given.name, [each.name for each in (here / given).parent.glob("*.py")])
+        if near:
+            raise pytest.UsageError(f"there is no file `{given.as_posix()}` in {here};{near}")
 
 
 def _refuse_contradictions(plan: RunPlan) -> None:

@@ -65,6 +65,20 @@ def test_a_folder_of_audits_that_is_not_there(run: Run) -> None:
         run(None, where, model=None).refuses("there is no folder `audits` in", "`rmaudit init`")
 
 
+def test_a_misspelt_folder_of_audits_is_named(run: Run, tmp_path: Path) -> None:
+    """As is a file in it; of other folders pytest says what it says of any."""
+    (tmp_path / "audits").mkdir()
+    (tmp_path / "audits" / "test_toy.py").touch()
+    for where in ("audit", "Audits/test_toy.py::test_high", "audit/"):
+        run(None, where, model=None).refuses("there is no folder `", "did you mean 'audits'?")
+    missing = run(None, "audits/test_tuy.py", model=None)
+    missing.refuses("no file `audits/test_tuy.py`", "did you mean 'test_toy.py'?")
+    for where in ("tests", "audits/other.py"):
+        other = run(None, where, model=None).said.stderr.str()
+        assert "did you mean" not in other
+        assert f"not found: {where}" in other
+
+
 def test_a_misspelt_option_is_named(run: Run) -> None:
     """Below what pytest says; of an option of others nothing is said."""
     said = run(PASSING, "--modle=x", model=None).said.stderr.str()
