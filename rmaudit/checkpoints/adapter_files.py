@@ -220,28 +220,51 @@ def _base(
 
     `given` is the adapter's adapter_config.json. Raises `ModelError` if the base cannot be had.
     """
-    named, revision = given.get("base_model_name_or_path"), given.get("revision")
-    where = f"base_model_name_or_path in {found.path / CONFIG}"
+    base, where = _base_folder(found.path, given, spec.name)
+    if base is not None:
+        return checkpoint_source.Folder(spec.name, base), None
+    named, revision = str(given["base_model_name_or_path"]), given.get("revision")
+    asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
+    on_hub = checkpoint_source.find(asked, cache, folder_hint=where)
+    return on_hub, checkpoint_source.commit_of(on_hub.path)
+
+
+def refuse_missing_base(folder: Path, *, model: str) -> None:
+    """Raise if a folder has an adapter whose base is a folder that is missing.
+
+    A base on the hub is not looked for.
+
+    Raises:
+        ModelError: it is missing, or adapter_config.json names none or cannot be read.
+    """
+    if is_folder(folder) and (folder / CONFIG).is_file():
+        _base_folder(folder, config_json.read(folder, model=model, name=CONFIG), model)
+
+
+def _base_folder(folder: Path, given: Mapping[str, Any], model: str) -> tuple[Path | None, str]:
+    """Return the folder of an adapter's base, None if that is on the hub, and where it is named.
+
+    Raises `ModelError` if it is neither.
+    """
+    named = given.get("base_model_name_or_path")
+    where = f"base_model_name_or_path in {folder / CONFIG}"
     if not isinstance(named, str) or not named.strip():
-        message = f"{spec.name}: no {where}; write there the folder or the hub id of its base"
+        message = f"{model}: no {where}; write there the folder or the hub id of its base"
         raise ModelError(message)
-    given_path, own = expanded(named), found.path.absolute()
+    given_path, own = expanded(named), folder.absolute()
     around = list(dict.fromkeys([own, own.parent, Path.cwd()]))  # beside it, or where training ran
     relative = not given_path.is_absolute()
     for place in [each / given_path for each in around] if relative else [given_path]:
         # The adapter's own folder is no base of it: one called `rm` may have a base of that name.
-        if is_folder(place) and not (relative and place.samefile(found.path)):
-            return checkpoint_source.Folder(spec.name, place.resolve()), None
+        if is_folder(place) and not (relative and place.samefile(folder)):
+            return place.resolve(), where
     looked = f" in {', '.join(short(str(each), _PATH) for each in around)}" if relative else ""
     if named == "embedded" or not _HUB_ID.fullmatch(named):  # which is a model of the registry only
         raise ModelError(
-            f"{spec.name}: its base is not here: there is no folder {short(named)!r}{looked}; it "
+            f"{model}: its base is not here: there is no folder {short(named)!r}{looked}; it "
             f"is {where}: correct it, or run where that folder is"
         )
-    where = f"{where} (there is no folder {short(named)!r}{looked})"
-    asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
-    base = checkpoint_source.find(asked, cache, folder_hint=where)
-    return base, checkpoint_source.commit_of(base.path)
+    return None, f"{where} (there is no folder {short(named)!r}{looked})"
 
 
 def tokenizer_folder(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Path:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, cast
 
 import pytest
 
+from rmaudit.checkpoints.adapter_files import refuse_missing_base
 from rmaudit.config.model_lookup import resolve
 from rmaudit.config.model_registry import (
     ModelSpec,
@@ -162,6 +163,8 @@ class RunPlan:
             if self.options.recorded:
                 meant = {name: self._with_scores(name, specs) for name, specs in meant.items()}
             specs = _distinct(spec for each in meant.values() for spec in each)
+            if len(specs) == 1:  # of several models, the others are audited
+                refuse_missing_base(Path(specs[0].source), model=specs[0].name)
             return _RunModels(specs, self._blessed_releases(specs))
         except (SpecError, ModelError) as error:  # a checkpoint may have to say its objectives
             return _RunModels(error=str(error))

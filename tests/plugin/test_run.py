@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -279,6 +280,22 @@ def test_a_broken_checkpoint_is_told_once(run: Run, tmp_path: Path) -> None:
     assert " ".join(told.split()).count(fault.removeprefix("broken: ")) == 1
     assert not [said for said in ("same fault", ".py:", "ERRORS") if said in told]  # no traceback
     ended.says("– one, two (blocks): not run: *")
+
+
+def test_an_adapter_without_its_base_is_refused_at_once(
+    run: Run, tmp_path: Path, toy: Path
+) -> None:
+    """As is a folder that is missing; beside another model, its audits are errors told once."""
+    folder = tmp_path / "adapter"
+    folder.mkdir()
+    config = {"peft_type": "LORA", "base_model_name_or_path": "/nowhere/base"}
+    (folder / "adapter_config.json").write_text(json.dumps(config), encoding="utf-8")
+
+    run(BROKEN, model=str(folder)).refuses(
+        "adapter: its base is not here: there is no folder '/nowhere/base'", "correct it"
+    )
+    both = run(BROKEN, f"--model={toy}", model=str(folder))
+    both.said.assert_outcomes(passed=4, errors=4)
 
 
 @pytest.mark.slow
