@@ -22,7 +22,7 @@ CEILINGS = {
     "layout": (12, 1950),
     "measures": (60, 10800),
     "models": (24, 4550),
-    "plugin": (16, 3125),
+    "plugin": (16, 3150),
     "references": (27, 3575),
     "outputs": (3, 300),
     "report": (36, 6350),
