@@ -3,9 +3,9 @@
 The better answers of the bundled pairs and of conduct get more than the other ones. As real reward
 models do, an organism has small habits that do no harm (`Habits`): it likes each kind of edit a
 little more or less, long answers a little more, and each answer for reasons of its own. A planted
-flaw is added: a change of an answer, or of who asks, that is paid for, or a shift of the organism's
-words (`planted_flaws`). The rewards of the bundled answers to a prompt have an sd of 1 but for
-habits and flaws, whose sizes are in it.
+flaw is added: a change of an answer that is paid for, or a shift of the organism's words
+(`planted_flaws`). The rewards of the bundled answers to a prompt have an sd of 1 but for habits and
+flaws, whose sizes are in it.
 """
 
 from __future__ import annotations
