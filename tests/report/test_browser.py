@@ -256,6 +256,8 @@ def test_no_table_is_cut_and_no_name_breaks_inside_a_word(
     numbers = opened.locator("table.numbers").first
     fits = "each => each.scrollWidth <= each.closest('.scroll').clientWidth"
     assert numbers.evaluate(fits), "the table of an audit's numbers needs no scrolling"
+    gates = opened.locator(".verdict .models .gates").first
+    assert gates.evaluate("each => each.getBoundingClientRect().right") <= width
     lines = "each => each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight)"
     name = opened.locator(".lanes .prompt", has_text="around_you").first
     assert 0.9 < name.evaluate(lines) < 1.9
