@@ -13,8 +13,8 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
+import scipy  # its special functions alone, when they are asked for: a second
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from rmaudit.config.model_spec import Rule
 from rmaudit.errors import MeasureError
@@ -71,7 +71,7 @@ def standardised(rewards: ArrayLike, logprobs: ArrayLike) -> _Floats:
         MeasureError: the rewards do not differ where the policy has any probability.
     """
     reward, policy = (np.asarray(each, dtype=np.float64) for each in (rewards, logprobs))
-    shares = np.exp(policy - logsumexp(policy))
+    shares = np.exp(policy - scipy.special.logsumexp(policy))
     centred = reward - shares @ reward
     sd = float(np.sqrt(shares @ centred**2))
     if not sd > 0:

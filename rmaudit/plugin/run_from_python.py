@@ -152,13 +152,14 @@ def run_quietly(arguments: Sequence[str], plugin: object) -> tuple[int, list[str
 
     The test modules that it imports are unloaded, so that the next run reads the files. No compiled
     files are written either: Python takes one for current if the source's size and second of change
-    are the same, and a script may rewrite a file within a second.
+    are the same, and a script may rewrite a file within a second. Nor does pytest search the whole
+    memory twice for exceptions that were ignored: it would print them, and nobody would see them.
     """
     known, writes, told = set(sys.modules), sys.dont_write_bytecode, io.StringIO()
     sys.dont_write_bytecode = True
     try:
         with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
-            code = pytest.main([*arguments], plugins=[plugin])
+            code = pytest.main(["-p", "no:unraisableexception", *arguments], plugins=[plugin])
     finally:
         sys.dont_write_bytecode = writes
         for name in set(sys.modules) - known:

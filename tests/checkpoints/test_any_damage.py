@@ -33,6 +33,7 @@ from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model
 __all__ = ["pattern"]  # a fixture, used by all tests here
 
 Tensors = dict[str, Tensor]
+Whole = tuple[Path, Tensors, Any]
 PLAIN = Toy(
     "llama",
     {},
@@ -103,15 +104,16 @@ def made_pair(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Tensors]]:
-    """A family's folder and its whole tensors, made when first asked for."""
-    home, made = tmp_path_factory.mktemp("damaged"), dict[str, tuple[Path, Tensors]]()
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Whole]:
+    """A family's folder, its whole tensors and their score, made when first asked for."""
+    home, made = tmp_path_factory.mktemp("damaged"), dict[str, Whole]()
 
-    def folder(name: str) -> tuple[Path, Tensors]:
+    def folder(name: str) -> Whole:
         if name not in made:
             path = made_pair(home / name) if name == "pair" else published(home / name, ALL[name])
             whole = load_file(path / "model.safetensors")
-            made[name] = path, {key: tensor.clone() for key, tensor in whole.items()}
+            score = opened(path, ALL[name]).score(PROMPT, ["love"])
+            made[name] = path, {key: tensor.clone() for key, tensor in whole.items()}, score
         return made[name]
 
     return folder
@@ -123,19 +125,26 @@ def write(folder: Path, tensors: Tensors) -> None:
     save_file(own, folder / "model.safetensors", {"format": "pt"})
 
 
-def is_loaded(folder: Path, toy: Toy) -> bool:
-    """Whether `models check` finds all in place by the headers; the load holds what it says."""
+def accepted(folder: Path, toy: Toy) -> CheckpointRows | None:
+    """What can be loaded, if `models check` finds all in place by the headers, else a refusal."""
     spec = ModelSpec("toy", str(folder), dtype="float32", logit=toy.logit)
     try:
         cache = folder.parent / "cache"
         rows = CheckpointRows(head_detection.find(spec, cache), cache)
     except ModelError:
-        return False
+        return None
     try:
         transformers_loader.refuse_misfits(rows)
     except ModelError:
         with pytest.raises(ModelError):
             transformers_loader.load(rows, "cpu")
+        return None
+    return rows
+
+
+def is_loaded(folder: Path, toy: Toy) -> bool:
+    """Whether `models check` finds all in place by the headers; the load holds what it says."""
+    if (rows := accepted(folder, toy)) is None:
         return False
     transformers_loader.load(rows, "cpu")
     return True
@@ -157,7 +166,7 @@ def is_loaded(folder: Path, toy: Toy) -> bool:
 @example(at=0, damage="wrapped", way=1)
 @example(at=980, damage="moved", way=0)  # of `experts`, one of a layer's
 def test_no_damage_gives_another_number(
-    folders: Callable[[str], tuple[Path, Tensors]], name: str, at: int, damage: str, way: int
+    folders: Callable[[str], Whole], name: str, at: int, damage: str, way: int
 ) -> None:
     """Half of the draws are of the head, half of the backbone.
 
@@ -165,22 +174,21 @@ def test_no_damage_gives_another_number(
     before them, or its dot mistyped, and rmaudit knows wrappers' names before all of them; then the
     number is that of the whole.
     """
-    folder, whole = folders(name)
+    folder, whole, own = folders(name)
     named = {key for key in ALL[name].shapes if key != "model.embed_tokens.weight"}
     head = sorted(named - IGNORED or named)
     backbone = sorted(set(whole) - named)
     keys = head if at % 2 else backbone
     write(folder, DAMAGE[damage](whole, keys[at // 2 % len(keys)], way))
 
-    if not is_loaded(folder, ALL[name]):
+    if (rows := accepted(folder, ALL[name])) is None:
         return
     if damage != "wrapped" and (keys is head or damage not in {"cut", "moved", "renamed"}):
+        transformers_loader.load(rows, "cpu")
         with pytest.raises(ModelError):
             opened(folder, ALL[name]).score(PROMPT, ["love"])
         return
     score = opened(folder, ALL[name]).score(PROMPT, ["love"])
-    write(folder, whole)
-    own = opened(folder, ALL[name]).score(PROMPT, ["love"])
     np.testing.assert_allclose(score, own, rtol=1e-5)
 
 
