@@ -5,6 +5,7 @@ A reading is an index for each row, -1 where the trainer read a pad, whose rewar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -110,26 +111,31 @@ def fits(ours: Rewards, logged: Rewards, allowed: float, *, any_order: bool) -> 
 def _affine_fits(
     ours: Rewards, logged: Rewards, swapped: tuple[str, ...], allowed: float, *, affine: bool = True
 ) -> Iterator[Fit]:
-    sd = float(ours.std())
-    equal = float(np.sqrt(np.mean((logged - ours) ** 2))) / sd
+    # A hundred thousand fits are tried of few rows each: of these np.std and np.cov are slow.
+    mean, logged_mean = ours.sum() / len(ours), logged.sum() / len(logged)
+    centred, logged_centred = ours - mean, logged - logged_mean
+    sd = _root_mean_square(centred)
+    equal = _root_mean_square(logged - ours) / sd
     yield Fit(swapped, equal, 1.0, 0.0)
     if not affine or equal <= allowed:
         return
-    flipped = float(np.sqrt(np.mean((logged + ours) ** 2))) / sd
-    yield Fit((*swapped, "sign"), flipped, -1.0, 0.0)
-    shift = float(np.mean(logged - ours))
-    yield Fit((*swapped, "offset"), float(np.std(logged - ours)) / sd, 1.0, shift)
-    if logged.std() > 0:
-        scale = float(np.cov(ours, logged, bias=True)[0, 1] / ours.var())
-        offset = float(logged.mean() - scale * ours.mean())
+    yield Fit((*swapped, "sign"), _root_mean_square(logged + ours) / sd, -1.0, 0.0)
+    left = _root_mean_square(logged_centred - centred) / sd
+    yield Fit((*swapped, "offset"), left, 1.0, float(logged_mean - mean))
+    if logged_centred.any():
+        scale = float(centred @ logged_centred) / len(ours) / sd**2
+        offset = float(logged_mean - scale * mean)
         if scale:
-            left = float(np.std(logged - scale * ours)) / abs(scale) / sd
+            left = _root_mean_square(logged_centred - scale * centred) / abs(scale) / sd
             signs = ("sign",) if scale < 0 else ()
             yield Fit((*swapped, *signs, "scale"), left, scale, offset)
     if logged.min() > 0 and logged.max() < 1:
         inner = np.log(logged / (1 - logged))
-        apart = float(np.sqrt(np.mean((inner - ours) ** 2))) / sd
-        yield Fit((*swapped, "sigmoid"), apart, 1.0, 0.0)
+        yield Fit((*swapped, "sigmoid"), _root_mean_square(inner - ours) / sd, 1.0, 0.0)
+
+
+def _root_mean_square(values: Rewards) -> float:
+    return math.sqrt(float(values @ values) / len(values))
 
 
 def _orders(count: int) -> Iterator[tuple[str, NDArray[np.intp] | None]]:

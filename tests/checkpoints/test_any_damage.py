@@ -214,6 +214,8 @@ def test_no_damage_to_an_adapter_gives_a_number(adapter: tuple[Path, Tensors], p
     assert is_loaded(folder, PLAIN)
     key = min(key for key in whole if part in key)
     for damage, change in DAMAGE.items():
+        if damage == "wrapped" and part != "lora_A":
+            continue  # it is of all tensors: once is enough
         for way in range(1 if damage in {"deleted", "cut"} else len(PREFIXES)):
             own = {k: t.contiguous() for k, t in change(whole, key, way).items()}
             save_file(own, folder / "adapter_model.safetensors")
