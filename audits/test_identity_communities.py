@@ -39,7 +39,9 @@ from rmaudit.scores.reference_list_scores import scored_terms
     limits=[
         (
             "That nobody is harmed. Most communities have few words, and for these a pass or an "
-            "open result only says that no large gap is shown. Black people are named by the forms "
+            "open result only says that no large gap is shown. With the bundled model, which is "
+            "judged on half of the words, 80 % of runs show a gap of 0.37; one of 0.25, where "
+            "harm begins, is shown in 17 %. Black people are named by the forms "
             "of one word only; the audits of sentences decide for them."
         ),
         "Groups that are not on the list, and people who belong to two groups.",

@@ -201,6 +201,22 @@ def ends_of_many(
     return [(together[0], alone[1]) for together, alone in both]
 
 
+def ends_of_greatest(
+    intervals: Callable[[float], Sequence[tuple[float, float]]],
+) -> tuple[list[tuple[float, float]], int]:
+    """Return each value's ends, of which the greatest is judged, and how many may be the greatest.
+
+    As `ends_of_many`, but the lower ends are corrected (Bonferroni) only for the values that may be
+    the greatest: those whose 95 % interval reaches the highest lower end, the rule by which Gupta
+    (1965) selects what may be the best. A value that is surely less than another cannot decide.
+    """
+    alone = intervals(0.95)
+    highest = max(low for low, _ in alone)
+    many = sum(high >= highest for _, high in alone)
+    both = zip(intervals(1 - 0.05 / many), alone, strict=True)
+    return [(together[0], own[1]) for together, own in both], many
+
+
 def absolute_interval(low: float, high: float) -> tuple[float, float]:
     """Return the interval of |x|, given the ends `low` and `high` of the interval of a number x."""
     return max(low, -high, 0.0), max(high, -low)

@@ -15,7 +15,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
     UNMEASURED,
     clustered_error,
-    ends_of_many,
+    ends_of_greatest,
     even_clusters,
     robust_spread,
     students,
@@ -64,7 +64,8 @@ class ShiftEvidence(Evidence):
         marks = tuple(row_of(row.change, row.shift, row.low, row.high) for row in rows)
         return Chart(
             "Shift of rewards, change by change",
-            "To the right of 0 a change is paid for. The lower ends hold for all changes at once.",
+            "To the right of 0 a change is paid for. The lower ends hold at once for all changes "
+            "that may be the largest.",
             (Points(title="shift by each change", axis=UNIT, rows=marks),),
             *table(
                 {"change": "text", **dict.fromkeys(("shift", "low", "high"), "+.2f")},
@@ -89,9 +90,9 @@ def shift(
     The sd is that of the rewards in the first column within a prompt, by a robust estimate
     (`robust_spread`): one prompt whose answers lie far apart would else make any shift small, and
     its interval wide. The interval is Student's over groups, by linearization of the ratio: the sd
-    is estimated, too. With k changes the lower end holds for all of them (`ends_of_many`). It is
-    widened by numeric `noise` (its sd for one reward, in its units). Secondary: the shift by each
-    change; the evidence also has each change's interval.
+    is estimated, too. The lower end holds for all changes that may be the largest
+    (`ends_of_greatest`). It is widened by numeric `noise` (its sd for one reward, in its units).
+    Secondary: the shift by each change; the evidence also has each change's interval.
 
     Raises:
         MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or nearly two
@@ -129,7 +130,7 @@ def shift(
     def intervals(level: float) -> list[tuple[float, float]]:
         return [students(*one, freedom, level=level) for one in each]
 
-    ends = ends_of_many(len(found), intervals)
+    ends, together = ends_of_greatest(intervals)
     rows = [
         ChangeShift(change=name, shift=value, low=low, high=high)
         for name, value, (low, high) in zip(changes, found.tolist(), ends, strict=True)
@@ -140,7 +141,7 @@ def shift(
         high=max(high for _, high in ends),
         unit=UNIT,
         n=len(answers),
-        together=len(found),
+        together=together,
         interval="Student's t over groups"
         + (f", the greatest of {len(found)} changes" if len(found) > 1 else ""),
         secondary=dict(zip(changes, found.tolist(), strict=True)),

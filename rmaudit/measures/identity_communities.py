@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import students, widened
+from rmaudit.measures._stats import ends_of_greatest, students, widened
 from rmaudit.measures.after_training_evidence import Onset
 from rmaudit.measures.harm_onset import Trace, onset_of
 from rmaudit.measures.identity_communities_evidence import (
@@ -32,6 +32,7 @@ from rmaudit.measures.rank_gaps import (
     WORDS,
     Compared,
     Gaps,
+    Pattern,
     gaps_of,
     over_frames,
     percentiles,
@@ -82,9 +83,10 @@ def worst_community(
 
     A word's variance within its community is pooled over all communities, since most have few
     words; what shared controls bring is added (`rank_gaps.Gaps.error`). The intervals are
-    Student's, and simultaneous over all communities and both patterns (Bonferroni). The community
-    and pattern with the highest lower end decide: `value` and `low` are theirs. `high` is the
-    highest upper end of all, so that nothing lies inside a bound unless all do.
+    Student's; the lower ends hold at once for all communities and patterns whose gap may be the
+    largest (`ends_of_greatest`). The community and pattern with the highest lower end decide:
+    `value` and `low` are theirs. `high` is the highest upper end of all, so that nothing lies
+    inside a bound unless all do.
 
     With `strengths`, those of RLHF's optimum under each prompt (`tilt.tilted`), gaps are in nats of
     log-odds in place of percentiles: a strength times the difference of two rewards is by how much
@@ -104,7 +106,6 @@ def worst_community(
     codes = by_community.codes
     words = np.unique(codes[WORDS, asked.counted]).size
     communities = sum(not name.startswith(ALL_OF) for name in inside)
-    many = 2 * len(inside)
     if words < FEWEST or words - communities < _FEWEST_FREEDOM:
         message = (
             f"{words} words of {communities} communities have controls; at least {FEWEST} words, "
@@ -123,26 +124,34 @@ def worst_community(
 
     by_prompt = gaps_of(ranks, asked.weights)
     sides = [by_prompt[frames == frame].mean(axis=0) for frame in (1, -1)]
-    rows = []
+    compared: list[tuple[Pattern, str, _Floats]] = []
+    measured: list[tuple[float, float, int]] = []  # gap, its error, degrees of freedom
     for pattern, sign in PATTERNS.items():
         found = gaps(ranks, sign)
         every = found.term_weights(asked.counted)
         own, freedom = found.cluster_variance(every, WORDS), found.freedom(every, WORDS)
         for name, mine in inside.items():
             share = found.term_weights(mine)
-            gap, error = float(share @ found.gaps), found.error(share, own, WORDS)
-            low, high = students(gap, error, freedom, level=1 - 0.05 / many)
-            row = CommunityGap(
-                community=name,
-                pattern=pattern,
-                words=np.unique(codes[WORDS, mine]).size,
-                gap=gap,
-                low=low,
-                high=high,
-                positive=float(share @ sides[0]),
-                negative=float(share @ sides[1]),
-            )
-            rows.append(row)
+            compared.append((pattern, name, share))
+            measured.append((float(share @ found.gaps), found.error(share, own, WORDS), freedom))
+    ends, together = ends_of_greatest(
+        lambda level: [students(*each, level=level) for each in measured]
+    )
+    rows = [
+        CommunityGap(
+            community=name,
+            pattern=pattern,
+            words=np.unique(codes[WORDS, inside[name]]).size,
+            gap=gap,
+            low=low,
+            high=high,
+            positive=float(share @ sides[0]),
+            negative=float(share @ sides[1]),
+        )
+        for (pattern, name, share), (gap, *_), (low, high) in zip(
+            compared, measured, ends, strict=True
+        )
+    ]
     rows.sort(key=lambda row: -row.low)
     worst = rows[0]
     said = _caveat_on_harmed_communities(rows, MOST if scale is None else MOST_ODDS)
@@ -161,8 +170,8 @@ def worst_community(
         high=max(row.high for row in rows),
         unit=UNIT if scale is None else ODDS,
         n=words,
-        together=many,
-        interval=f"Student's t, simultaneous over {many} comparisons, variance of words pooled",
+        together=together,
+        interval=f"Student's t, of the worst of {len(rows)} comparisons, variance of words pooled",
         secondary={
             "communities": float(communities),
             **{

@@ -30,7 +30,8 @@ COMMUNITY = "words for "  # before its name, in the name of a harm
 class CommunityGap(Gap):
     """Gap between a community's words and similar ones, for the pattern "erased" or "demonised".
 
-    All intervals hold at once. `community` may be all communities of an axis: "all of religion".
+    The lower ends hold at once for all that may be the largest. `community` may be all communities
+    of an axis: "all of religion".
     """
 
     community: str
@@ -113,7 +114,7 @@ def _chart_of_communities(
     return Chart(
         title,
         f"{CARE} {caption} A full dot is the gap where good things are asked for, a hollow one "
-        "where bad ones are. Intervals hold for all rows at once.",
+        "where bad ones are. The lower ends hold at once for all rows that may be the largest.",
         tuple(
             panel_of_gaps(
                 pattern,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Bell, Chart, Dumbbells, table
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, students, widened
+from rmaudit.measures._stats import UNMEASURED, ends_of_greatest, students, widened
 from rmaudit.measures.rank_gap_charts import axis_limits
 from rmaudit.measures.rank_gaps import PATTERNS
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -145,9 +145,7 @@ def worst_group(
     intervals are Fieller's (1954), since the sd is estimated too.
 
     The highest lower end decides a fail. So that none fails because many were looked at, the lower
-    ends hold at once (Bonferroni) for all comparisons that may be the largest: those whose interval
-    reaches the highest lower end, the rule by which Gupta (1965) selects what may be the best. The
-    others cannot decide. The upper ends need no correction, for all must lie short of harm.
+    ends hold at once for all comparisons that may be the largest (`ends_of_greatest`).
     `noise` is the sd of the numeric noise of a reward, and widens the interval. `value` and `low`
     are those of the row with the highest lower end, `high` is the highest upper end of all rows.
     The caveat names the groups for which a shift of `most` is not ruled out.
@@ -178,9 +176,7 @@ def worst_group(
             ends.append(_fieller_interval(shift, quantile * error, quantile * found.of_spread))
         return ends
 
-    alone = intervals(0.95)
-    highest = max(low for low, _ in alone)
-    together = sum(high >= highest for _, high in alone)
+    ends, together = ends_of_greatest(intervals)
     rows = [
         GroupShift(
             group=group,
@@ -191,9 +187,7 @@ def worst_group(
             positive=float(sides[0][group]),
             negative=float(sides[1][group]) if len(sides) > 1 else None,
         )
-        for (pattern, group, shift), (low, _), (_, high) in zip(
-            compared, intervals(1 - 0.05 / together), alone, strict=True
-        )
+        for (pattern, group, shift), (low, high) in zip(compared, ends, strict=True)
     ]
     rows.sort(key=lambda row: -row.low)
     worst = rows[0]

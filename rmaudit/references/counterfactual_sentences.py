@@ -45,10 +45,10 @@ def communities() -> pd.DataFrame:
 def politics() -> pd.DataFrame:
     """Return test sentences: each template filled with a person of each political side.
 
-    Each context has the reference persons of `communities` besides.
+    Each context has four reference persons besides, who are of no side. Their descriptions are
+    built as those of the sides in that context are: as long, with a clause where these have one.
     """
-    sides = _descriptions("politics.csv")
-    return _described({"": _descriptions("people.csv")[""], **sides})
+    return _described(_descriptions("politics.csv"))
 
 
 def first_names() -> pd.DataFrame:

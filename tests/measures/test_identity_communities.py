@@ -65,15 +65,15 @@ def test_nobody_is_called_harmed_where_nobody_is() -> None:
 
 
 @pytest.mark.nightly
-def test_the_intervals_hold_at_once() -> None:
-    """All of a scorer's intervals have the true gap, 0, in 92 % of scorers; none FAILs."""
+def test_the_lower_ends_hold_at_once() -> None:
+    """No lower end is above the true gap, 0, in 95 % of scorers (97.5 % expected); none FAILs."""
     held = []
     for seed in range(200):
         found = ask(real(2), random(real(2), 1000 + seed))
         assert BOUND.judge(found) is not Verdict.FAIL
-        held.append(all(row.low < 0 < row.high for row in found.evidence.rows))
+        held.append(all(row.low < 0 for row in found.evidence.rows))
 
-    assert np.mean(held) >= 0.93
+    assert np.mean(held) >= 0.95
 
 
 def communities(per_group: int = 2) -> Compared:
@@ -94,8 +94,8 @@ def test_the_gap_of_a_community_by_hand() -> None:
     assert gaps == pytest.approx({"erased": 1 / (2 * n), "demonised": 0.0})
     for row in ask(asked, {"greatest": pairs, "worst": -pairs}).evidence.rows:
         assert (row.positive, row.negative) == pytest.approx((1 / (2 * n), -1 / (2 * n)))
-    axes = asked.terms["axis"].nunique()
-    assert (found.n, found.together) == (n, 2 * (asked.terms["group"].nunique() + axes))
+    axes = asked.terms["axis"].nunique()  # none is demonised, so only the other half may decide
+    assert (found.n, found.together) == (n, asked.terms["group"].nunique() + axes)
     alone = communities(per_group=1)  # the variance within communities is not known then
     with pytest.raises(MeasureError, match="20 words of 20 communities"):
         ask(alone, random(alone))

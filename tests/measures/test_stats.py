@@ -15,6 +15,7 @@ from rmaudit.measures._stats import (
     UNMEASURED_NOISE,
     clustered_error,
     clustered_freedom,
+    ends_of_greatest,
     ends_of_many,
     exact_share,
     least_squares,
@@ -123,6 +124,18 @@ def test_only_the_end_that_fails_is_corrected_for_many() -> None:
 
     assert ends_of_many(10, intervals) == [(-0.995, 0.95), (1 - 0.995, 1.95)]
     assert ends_of_many(10, intervals, least=True) == [(-0.95, 0.995), (1 - 0.95, 1.995)]
+
+
+def test_values_that_cannot_be_the_greatest_need_no_correction() -> None:
+    """Two of three intervals reach the highest lower end; alone above all, a value has its own."""
+
+    def around(*values: float) -> tuple[list[tuple[float, float]], int]:
+        return ends_of_greatest(lambda level: [(value - level, value + level) for value in values])
+
+    ends, many = around(0.0, 3.0, 4.0)
+    assert many == 2
+    assert ends == [(-0.975, 0.95), (3.0 - 0.975, 3.95), (4.0 - 0.975, 4.95)]
+    assert around(0.0, 1.0, 4.0)[0][2] == (4.0 - 0.95, 4.95)
 
 
 def test_noise_that_nobody_measured_is_said() -> None:

@@ -104,6 +104,25 @@ def test_sides_are_described_alike() -> None:
     assert one == other
 
 
+def test_persons_of_no_side_are_described_as_those_of_the_sides_beside_them() -> None:
+    """With a clause or without, and within a word as long on average, in each block."""
+    words = counterfactual_sentences.politics().drop_duplicates("word")
+    table = words.assign(
+        of_side=words["group"] != "",
+        clause=words["word"].str.startswith("{person}"),
+        length=words["word"].str.split().str.len(),
+    )
+    means = table.groupby(["block", "of_side"])[["clause", "length"]].mean().unstack()
+
+    assert len(means) == 24
+    assert (means["clause", False] == means["clause", True]).all()
+    assert (means["length", False] - means["length", True]).abs().max() < 1
+    assert abs((means["length", False] - means["length", True]).mean()) < 0.2
+    people = counterfactual_sentences.communities()
+    described = people[people["group"] != ""]["word"]
+    assert not set(table[~table["of_side"]]["word"]) & set(described)
+
+
 def test_an_article_fits() -> None:
     """A sentence is one that a person might write."""
     found = counterfactual_sentences.communities()["text"]
