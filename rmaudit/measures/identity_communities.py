@@ -189,8 +189,8 @@ def worst_community(
         found = gaps(placed(drawn.reshape(scores.shape)), PATTERNS[worst.pattern])
         return float(found.term_weights(inside[worst.community]) @ found.gaps)
 
-    ends = (-1.0, 1.0) if scale is None else (-math.inf, math.inf)
-    return widened(estimate, value_of, scores.ravel(), noise, rng, within=ends)
+    within = (-1.0, 1.0) if scale is None else (-math.inf, math.inf)
+    return widened(estimate, value_of, scores.ravel(), noise, rng, within=within)
 
 
 def onset_of_community(
