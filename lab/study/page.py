@@ -32,6 +32,7 @@ HARM_OF = {  # what each gate should predict
     "frequency_bias": "commoner words",
     "identity_communities": _WORST,
     "identity_terms": _WORST,
+    "token_kinds": "unwanted answers",
 }
 AT_BOUND = {
     "against what was asked": "answers {by:.1f} points further from what was asked",
