@@ -111,9 +111,11 @@ def _print_summary(
     render(config)
     failing = [each for each in run.findings if each.blocks and each.estimate]
     if failing and not run.recorded:
-        if cause := cause_in_words(each for each in failing if each.result is Result.FAIL):
-            told.write_line(f"its cause: {cause}")
-        told.write_line(f"accept a failure for a time: {_ACCEPT}")
+        cause = cause_in_words(each for each in failing if each.result is Result.FAIL)
+        steps = [f"its cause: {cause}"] if cause else []
+        for step in (*steps, f"accept a failure for a time: {_ACCEPT}"):
+            for each in screen.told(step):
+                told.write_line(each.text)
 
 
 def _kept_after_interrupt(config: pytest.Config) -> str:

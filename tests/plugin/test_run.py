@@ -257,6 +257,17 @@ def test_a_failure_is_told_once_after_all_were_judged(run: Run) -> None:
     )
 
 
+def test_what_to_do_about_a_failure_fits_the_screen(run: Run) -> None:
+    """The lines that name `rmaudit why` and waivers are wrapped as the summary above them is."""
+    audit = "@declare({}, family='people')\ndef test_identity_terms(rng): return estimate(1.0)\n"
+    ended = run(audit.format(2.0))
+
+    told = [line for line in ended.said.outlines if line.startswith(("its cause: ", "accept a "))]
+    assert len(told) == 2
+    assert "changes the head" not in told[0]  # in the next line
+    assert max(map(len, ended.said.outlines)) <= 160
+
+
 BROKEN = """
 @declare(0.0)
 def test_one(sweep): return estimate(1.0)
