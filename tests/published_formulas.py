@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -164,12 +165,7 @@ def rewards(folder: Path, rows: Rows, dtype: torch.dtype, choices: Choices = Cho
     The heads of the QRMs run in float32 whatever the type is, all others in the type.
     """
     config = json.loads((folder / "config.json").read_text())
-    settings = AutoConfig.from_pretrained(folder)
-    if not choices.softcap:
-        settings.attn_logit_softcapping = None
-    backbone: Any = AutoModel.from_pretrained(
-        folder, config=settings, dtype=dtype, attn_implementation="eager"
-    ).eval()
+    backbone = _backbone(folder, dtype, softcap=choices.softcap)
     wide = torch.float32 if "num_quantiles" in config else dtype
     shards = [load_file(file) for file in sorted(folder.glob("*.safetensors"))]
     head = {
@@ -188,6 +184,23 @@ def rewards(folder: Path, rows: Rows, dtype: torch.dtype, choices: Choices = Cho
             prompt = states[at + choices.gate_offset]
             found[i] = float(reward(head, states[-1], prompt, config, choices))
     return found
+
+
+@lru_cache(maxsize=2)  # both protocols, in two types by turns
+def _backbone(folder: Path, dtype: torch.dtype, *, softcap: bool) -> Any:
+    """Return transformers' plain backbone."""
+    settings = AutoConfig.from_pretrained(folder)
+    if not softcap:
+        settings.attn_logit_softcapping = None
+    return AutoModel.from_pretrained(
+        folder, config=settings, dtype=dtype, attn_implementation="eager"
+    ).eval()
+
+
+@lru_cache(maxsize=2)
+def _opened(spec: ModelSpec, cache: Path) -> Checkpoint:
+    """Return an entry's folder as rmaudit opens it."""
+    return Checkpoint(spec, cache=cache)
 
 
 def _of_one_length(rows: Rows, most: int = 64) -> Iterator[list[int]]:
@@ -281,7 +294,7 @@ def measured(
     folder = home / f"{spec.name}-{seed}"
     if not folder.exists():
         write(folder, LAYOUTS[spec.name], seed)
-    model = Checkpoint(replace(spec, source=str(folder), revision=None), cache=home / "cache")
+    model = _opened(replace(spec, source=str(folder), revision=None), home / "cache")
     tokenizer = AutoTokenizer.from_pretrained(folder)
     prompt, ids = PROMPTS["greatest"], model.vocabulary().ids
     if protocol == "exact":
