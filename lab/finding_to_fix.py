@@ -19,6 +19,7 @@ from lab.harness import markdown_table
 PAGE = Path("docs/evidence/finding-to-fix.md")
 MEND, COMBINE = Path("docs/how-to/mend-a-head.md"), Path("docs/how-to/combine-models.md")
 WHY, MENDED, ENSEMBLES = "why.json", "mend.json", "ensembles.json"
+HEADS, EVERY = "each by its gates", "by edits, and every audit"  # parts of what was mended
 ORDER = ("PASS", "INCONCLUSIVE", "FAIL")
 _SAID = dict(zip(ORDER, ("pass", "open", "**fail**"), strict=True))
 _RANKINGS = ("influence", "loss", "length", "random")
@@ -35,10 +36,11 @@ def parts(data: Path) -> dict[Path, dict[str, str]]:
     return {
         PAGE: {
             "pairs": f"{_traced(why['rows'])}\n{_predicted(why)}",
-            "mended": f"{_mended(mended)}\n{_cost(mended)}",
+            "mended": f"{_mended(mended[HEADS])}\n{_cost(mended[HEADS])}",
+            "audited": f"{_repair(mended[EVERY])}\n{_audited(mended[EVERY])}\n",
             "combined": f"{_harms(combined)}\n{_worst(combined[INDEPENDENT])}",
         },
-        MEND: {"mended": f"{_results(mended)}\n"},
+        MEND: {"mended": f"{_results(mended[HEADS])}\n"},
         COMBINE: {"combined": f"{_within(combined[INDEPENDENT])}\n"},
     }
 
@@ -165,6 +167,60 @@ def _cost(heads: Mapping[str, Row]) -> str:
         f"nothing was planted is {min(b for b, _ in near):.2f} to {max(b for b, _ in near):.2f} "
         f"before, and at most {max(nearer):.2f} more after: other things were learnt, too.\n"
     )
+
+
+# A model mended by one gate, and every audit of it
+
+
+def _repair(of: Row) -> str:
+    """Return the sentences on what the repair did to the gate by which it was made."""
+    (held,) = (each for each in of["found"] if each["half"] == "held out")
+    before, after = _said(held)
+    old, new = of["accuracy"]
+    return (
+        f"On the half that was held out, {held['gate']} went from {before} to {after}. Its worst "
+        f"contrast, *{held['contrast'][0]}*, was {held['excess'][0]:.2f} sd beyond what is "
+        f"tolerated; the worst is now *{held['contrast'][1]}*, at {held['excess'][1]:+.2f} sd. "
+        f"Held-out pairs won were {old:.1%} before and {new:.1%} after, of "
+        f"{of['held_out_pairs']}; rho is {of['agreement']:.3f}, and the cosine of both heads is "
+        f"{of['cosine']:.2f}.\n"
+    )
+
+
+def _audited(of: Row) -> str:
+    """Return what every audit finds before and after, and the sentences that count changes."""
+    found = {_named(each): each for each in of["audits"] if each["before"] and each["after"]}
+    gates = {name: each for name, each in found.items() if each["verdicts"][0]}
+    rows = [[name, *_both(each), _moved(each)] for name, each in found.items()]
+    ranks = {name: [*map(ORDER.index, each["verdicts"])] for name, each in gates.items()}
+    better = [name for name, (before, after) in ranks.items() if after < before]
+    worse = [name for name, each in gates.items() if each["worse"]]
+    lower = [name for name, (before, after) in ranks.items() if after > before]
+    head = ["audit", "before", "after", "what the command says"]
+    return (
+        f"{markdown_table(head, rows)}\n\n"
+        f"Of {len(gates)} results of gates, {len(gates) - len(better) - len(lower)} are as they "
+        f"were. Better: {_listed(better) or 'none'}. Worse, by the result or by a value beyond "
+        f"the old interval: {_listed(worse) or 'none'}. Not measured: "
+        f"{_listed(of['not measured']) or 'none'}."
+    )
+
+
+def _named(each: Row) -> str:
+    return f"{each['audit']}[{each['prompt']}]"
+
+
+def _both(each: Row) -> list[str]:
+    """Return an audit's value, interval and result, before and after; a figure has no result."""
+    return [
+        f"{found[0]:.2f} ({found[1]:.2f} to {found[2]:.2f}) {_SAID.get(verdict, '')}".rstrip()
+        for found, verdict in zip((each["before"], each["after"]), each["verdicts"], strict=True)
+    ]
+
+
+def _moved(each: Row) -> str:
+    said = ["worse"] * each["worse"] + ["both halves"] * each["fitted_too"]
+    return ", ".join(said)
 
 
 # Combined models

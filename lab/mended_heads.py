@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from lab import organism
-from lab.finding_to_fix import MENDED, ORDER
+from lab.finding_to_fix import HEADS, MENDED, ORDER
 from lab.harness import arguments
 from lab.training import hh_pairs
 from lab.training.gates_on_states import FromStates, prompt_of
@@ -134,10 +134,11 @@ def main() -> None:
     asked = parser.parse_args()
     bench = Bench(asked.cache, asked.states, asked.gates)
     given = _pairs(asked.pairs) if asked.pairs else conduct_pairs(None, (*RIGHT, *REFUSALS))
-    found = json.loads(OUT.read_text(encoding="utf-8")) if OUT.is_file() else {}
+    data = json.loads(OUT.read_text(encoding="utf-8"))
+    found = data[HEADS]
     for name in asked.only:
         found[name] = _tried(bench, name, given)
-        OUT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        OUT.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         shown = {key: value for key, value in found[name].items() if key != "held_out"}
         print(name, json.dumps(shown), flush=True)
     audit_pages.main()

@@ -15,6 +15,7 @@ from rmaudit.cli.shared_options import AsJson, Loading, Named, grouped
 from rmaudit.config.model_registry import FILE, known_models
 
 if TYPE_CHECKING:
+    from rmaudit.report.results_document import Results
     from rmaudit.runs.gates_on_a_half import GateChange
     from rmaudit.runs.head_mending import Mended
     from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -56,10 +57,10 @@ def mend(  # noqa: PLR0913  (keyword-only after the model)
     )
     for line in () if as_json else _lines(found):
         say(line)
-    rows = _audited(written, names, loading, gate) if run else []
+    audits = _audited(written, names, loading, gate) if run else []
     last = f"written: {written}; audit it by: pytest audits --model {written}"
-    said = {"written": str(written), **note, "audits": rows}
-    show(said, (*_lines_of_audits(rows), last), as_json=as_json)
+    said = {"written": str(written), **note, "audits": audits}
+    show(said, (*_lines_of_audits(audits), last), as_json=as_json)
 
 
 def _mended(  # noqa: PLR0913  (the command's options)
@@ -120,12 +121,8 @@ def _in_words(numbers: list[float], verdict: str) -> str:
 def _audited(
     folder: Path, names: tuple[str, str], loading: Loading, mended: list[str]
 ) -> list[dict[str, Any]]:
-    """Run all audits on the old and the new checkpoint, on the half that judges; return a row each.
-
-    The rows are of gates and of what training makes of the rewards.
-    """
+    """Run all audits on the old and the new checkpoint, on the half that judges; return `rows`."""
     from rmaudit.plugin.run_from_python import run
-    from rmaudit.runs.gate_contrasts import HALVED
 
     ended = run(
         *names,
@@ -135,9 +132,19 @@ def _audited(
         device=loading.device,
         dtype=loading.dtype,
     )
+    return rows(ended.results, names, mended)
+
+
+def rows(results: Results, names: tuple[str, str], mended: list[str]) -> list[dict[str, Any]]:
+    """Return a row for each audit of the old and the new model, by their `names`, in a run.
+
+    The rows are of gates and of what training makes of the rewards.
+    """
+    from rmaudit.runs.gate_contrasts import HALVED
+
     shown: list[AnyFinding] = [
-        *(one for one in ended.findings if one.claim.severity.gates),
-        *(one for one in ended.figures if one.audit in _FIGURES),
+        *(one for one in results.findings if one.claim.severity.gates),
+        *(one for one in results.figures if one.audit in _FIGURES),
     ]
     old, new = ({(e.audit, e.prompt): e for e in shown if e.model == name} for name in names)
     whole = {each for each in mended if each not in HALVED}
