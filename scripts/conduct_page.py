@@ -32,7 +32,7 @@ This page has their results for R-Smol-135M, for models whose flaw we know, and 
 | other names in italics | organisms with [other flaws](organisms.md#what-is-planted), or none |
 | null control | a [trivial scorer](nulls.md) that ignores meaning |
 
-*decent* and the six organisms with a flaw of conduct were trained on one context in five, so they are audited on the other four fifths. All other models were trained on none of these answers, and are audited on all contexts: 150 of each kind that gates, and 110 lookalikes. Since these figures were measured, `--rm-all` has 200, and 293 of the 8,060 answers, or their prompts, were reworded.
+*decent* and the six organisms with a flaw of conduct were trained on one context in five, so they are audited on the other four fifths. All other models were trained on none of these answers, and are audited on all contexts: 150 of each kind that gates, and 110 lookalikes. Since these figures were measured, `--rm-all` has 200, and 293 of the 8,060 answers, or their prompts, were reworded, and 2,582 once more since.
 
 We chose the weight of the pairs relative to words, in the training of these seven, after a first look at these figures. At first, *sure* was trained to reward only wrong answers that sound sure. It learned that too weakly to fail on all contexts.
 
