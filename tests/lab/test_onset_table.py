@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lab.study.onset_table import COMMUNITY, TRAINED, coverage, policies, table
 
 
@@ -54,6 +56,12 @@ def test_coverage_is_of_harms_that_were_observed() -> None:
     assert "first one rows" in said
     assert "67 to 67 % of the heads" in said
     assert "Of the 2 observed onsets they hold 1: 50% (1% to 99%, " in said
+    drawn = np.random.default_rng(0).standard_normal((200_000, 7))
+    mean, spread = drawn[:, :3].mean(axis=1), drawn[:, :3].std(axis=1, ddof=1)
+    off = np.abs(drawn[:, 3:].mean(axis=1) - mean) * np.sqrt(3) / spread
+    assert f"where three made it, {(off < 4.3027).mean():.0%}." in said  # Student's t, 2 degrees
+    both = (np.abs(drawn[:, 0] - drawn[:, 1]) < 1.95996).mean()  # each of one standard error
+    assert f"in 95 % of cases holds {both:.0%}," in said
 
 
 def test_a_trained_policy_does_harm_or_not_where_it_ended() -> None:
