@@ -168,8 +168,9 @@ def differing(one: str, other: str) -> tuple[str, str]:
     shown = []
     for each in both:
         part = " ".join(each[start : len(each) - ends])
-        part = part if len(part) <= _LONGEST else f"{part[:_LONGEST].rstrip()}{_CUT}"
-        before, after = (f"{_CUT} " if start else ""), (f" {_CUT}" if ends else "")
+        cut = len(part) > _LONGEST
+        part = f"{part[:_LONGEST].rstrip()}{_CUT}" if cut else part
+        before, after = (f"{_CUT} " if start else ""), (f" {_CUT}" if ends and not cut else "")
         shown.append(f"{before}{part}{after}" if part else _CUT)
     return shown[0], shown[1]
 

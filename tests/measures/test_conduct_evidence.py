@@ -19,6 +19,7 @@ from rmaudit.measures.conduct_evidence import differing, last_question
         ("Same. Then more.", "Same.", ("… Then more.", "…")),
         ("One.\nTwo.", "One.\nThree.", ("… Two.", "… Three.")),
         ("a" * 200, "b", ("a" * 120 + "…", "b")),
+        ("a" * 200 + ". Same.", "b. Same.", ("a" * 120 + "…", "b. …")),
         ("Same.", "Same.", ("…", "…")),
     ],
 )

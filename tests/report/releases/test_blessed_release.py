@@ -12,6 +12,7 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.measures.token_kinds import TokenKindsEvidence
 from rmaudit.report import json_codec
+from rmaudit.report.page.html_page import render
 from rmaudit.report.releases.blessed_release import (
     Blessing,
     bless,
@@ -185,6 +186,17 @@ def test_other_words_are_not_compared_as_if_they_were_the_same() -> None:
             (found,) = with_blessed(run, {SPEC.name: of}).blessed
             same = (("gate_0",), ()) if then == digest else ((), (OTHER,))
             assert (tuple(each.audit for each in found.findings), found.apart) == same
+
+
+@pytest.mark.parametrize(("now", "advice"), [(0.5, "Or bless"), (-0.5, "Or accept")])
+def test_the_page_says_how_a_regression_is_accepted(now: float, advice: str) -> None:
+    """Inside the bound by blessing the run, as no waiver holds there; beyond it by a waiver."""
+    run = since(blessed(run_of(gate(0))), gate(0, now))
+    assert run.findings[0].judgement.regressed
+
+    page = render(run)
+
+    assert {said for said in ("Or bless", "Or accept") if said in page} == {advice}
 
 
 def test_a_reader_checks_what_regressed() -> None:
