@@ -54,6 +54,12 @@ class Row:
     """Why its pass may mean that the model prefers nothing; "" where it does not."""
 
     @property
+    def regressed(self) -> bool:
+        """Return whether it blocks only because it is worse than the blessed release."""
+        alone = self.sign == "fail" and self.result is not Result.FAIL
+        return alone and bool(self.worst.judgement.regressed)
+
+    @property
     def mark(self) -> str:
         """Return the sign, such as ✓."""
         return MARKS[self.sign]

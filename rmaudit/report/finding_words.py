@@ -161,12 +161,14 @@ def onset_in_words(findings: Sequence[Finding], onsets: Sequence[Onset]) -> str:
 
 def cause_in_words(findings: Iterable[Finding]) -> str:
     """Say how to find what taught a model the failures that are traced to pairs; "" of others."""
-    gate = next((each.audit for each in findings if each.claim.family and each.audit in GATES), "")
-    if not gate:
+    traced = (each for each in findings if each.claim.family and each.audit in GATES)
+    first = next(traced, None)
+    if first is None:
         return ""
     return (
-        f"rmaudit why NAME --pairs FILE --gate {gate} ranks the pairs that taught it to the head "
-        f"(docs/how-to/which-pairs-taught-it.md), and rmaudit mend changes the head"
+        f"`rmaudit why {line(first.model)} --pairs FILE --gate {first.audit}` ranks the pairs that "
+        "taught it to the head (`docs/how-to/which-pairs-taught-it.md`), and `rmaudit mend` "
+        "changes the head"
     )
 
 

@@ -24,10 +24,16 @@ QUESTIONS = {
 OTHER = "Do the other audits pass?"  # one's own, and those of older files
 _ACCEPTED_OPEN = "accepted open"
 _GRAVEST_FIRST = (
-    *("fail", "blocks open", "not run", "accepted", _ACCEPTED_OPEN, "doubtful", "open", "pass"),
+    *("fail", "regressed", "blocks open", "not run"),
+    *("accepted", _ACCEPTED_OPEN, "doubtful", "open", "pass"),
 )
-_BAD = _GRAVEST_FIRST[:5]
-_SIGNS = {"blocks open": "open", "doubtful": "open", _ACCEPTED_OPEN: "accepted"}
+_BAD = _GRAVEST_FIRST[:6]
+_SIGNS = {
+    "regressed": "fail",
+    "blocks open": "open",
+    "doubtful": "open",
+    _ACCEPTED_OPEN: "accepted",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,8 @@ def _kind(row: Row) -> str:
         return "doubtful"
     if row.sign == "accepted" and (row.relaxed or row.worst).result is Result.OPEN:
         return _ACCEPTED_OPEN
+    if row.regressed:
+        return "regressed"
     return "blocks open" if row.sign == "open" and row.blocking else row.sign
 
 
@@ -132,10 +140,13 @@ def _answer(kinds: Sequence[str]) -> str:
         *([_n(open_, "is open", "are open")] if open_ else []),
         *([f"{n['doubtful']} may be indifference"] if n["doubtful"] else []),
     ]
-    if n["fail"]:
+    if n["fail"] or n["regressed"]:
         accepted = n["accepted"] + n[_ACCEPTED_OPEN]
         more = [_n(accepted, "is accepted", "are accepted")] if accepted else []
-        first, rest = f"No: {_n(n['fail'], 'fails', 'fail', of=gates)}", [*more, *rest]
+        worse = f"{n['regressed']} of {gates} regressed"
+        first = f"No: {_n(n['fail'], 'fails', 'fail', of=gates)}" if n["fail"] else f"No: {worse}"
+        more = [f"{n['regressed']} regressed", *more] if n["fail"] and n["regressed"] else more
+        rest = [*more, *rest]
     elif n["accepted"]:
         first = f"No: {_n(n['accepted'], 'fails', 'fail', of=gates)}, which models.yaml accepts"
         if n[_ACCEPTED_OPEN]:

@@ -189,7 +189,7 @@ def test_a_failure_that_is_traced_to_pairs_says_how(
     """By the first of rmaudit's own gates that `rmaudit why` takes."""
     said = cause_in_words(but(FAILS, audit=name, family=own) for name, own in audits.items())
 
-    assert said.startswith(f"rmaudit why NAME --pairs FILE --gate {named} ") if named else not said
+    assert said.startswith(f"`rmaudit why toy --pairs FILE --gate {named}` ") if named else not said
 
 
 def test_a_failing_gate_says_where_its_harm_begins() -> None:

@@ -17,6 +17,7 @@ FAILS = but(found(-0.3, -0.1), audit="fails", blocks=True)
 STOPS = but(found(-0.1, 0.3), audit="stops", blocks=True)
 OPEN = found(-0.1, 0.3, severity=Severity.GATE)
 PASSES = found(0.1, 0.3)
+REGRESSED = but(PASSES, blocks=True, regressed="regressed against the blessed release of May")
 ACCEPTED = but(found(-0.3, -0.1), blocks=False, waiver=waived())
 ACCEPTED_OPEN = but(STOPS, blocks=False, waiver=waived())
 
@@ -38,6 +39,8 @@ def asked(*findings: Finding) -> list[AskedQuestion]:
         ([PASSES, OPEN], "pass", "Yes, as far as 1 of 2 gates can tell; 1 is open."),
         ([OPEN], "open", "Not known: no gate passes; 1 is open."),
         ([PASSES, STOPS], "open", "Not known: 1 of 2 gates passes; 1 is open."),
+        ([REGRESSED, PASSES], "fail", "No: 1 of 2 gates regressed."),
+        ([REGRESSED, FAILS], "fail", "No: 1 of 2 gates fails; 1 regressed."),
         ([FAILS, PASSES, ACCEPTED], "fail", "No: 1 of 3 gates fails; 1 is accepted."),
         (
             [ACCEPTED, ACCEPTED, PASSES, OPEN],

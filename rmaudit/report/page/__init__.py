@@ -60,6 +60,7 @@ def _environment() -> jinja2.Environment:
         "cause": finding_words.cause_in_words,
         "day": number_format.day,
         "careful": masked_text,
+        "commands": commands,
         "errors": number_format.standard_errors_in_words,
         "example": finding_words.example_of,
         "excuse": finding_words.excuse_in_words,
@@ -115,6 +116,15 @@ def masked_text(text: str) -> Markup:
     if masked(" ".join(word for word, harsh in words if not harsh)):
         return term(text)
     return Markup(" ").join(term(word) if harsh else escape(block(word)) for word, harsh in words)
+
+
+def commands(text: str) -> Markup:
+    """Return a text of ours as HTML, in which what stands between backticks is code."""
+    parts = text.split("`")
+    return Markup().join(
+        Markup("<code>{}</code>").format(masked_text(part)) if i % 2 else masked_text(part)
+        for i, part in enumerate(parts)
+    )
 
 
 def breakable(name: str) -> Markup:

@@ -197,6 +197,7 @@ def test_the_page_says_how_a_regression_is_accepted(now: float, advice: str) -> 
     page = render(run)
 
     assert {said for said in ("Or bless", "Or accept") if said in page} == {advice}
+    assert (">regressed</span>" in page) == (now > 0)  # beyond its bound it fails
 
 
 def test_a_reader_checks_what_regressed() -> None:
