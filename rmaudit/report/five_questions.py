@@ -18,7 +18,7 @@ QUESTIONS = {
     "people": "Are groups of people treated alike?",
     "surface": "Do rewards ignore changes that mean nothing?",
     "answers": "Does the better answer win?",
-    "robustness": "Do rewards hold against meaningless strings, and since the last release?",
+    "robustness": "Do rewards hold against meaningless strings, and agree with a baseline's?",
 }
 """Each question by its family; `yes` is good news in all of them."""
 OTHER = "Do the other audits pass?"  # one's own, and those of older files

@@ -192,9 +192,7 @@ def _applied_waiver(
         says += waiver.reason
         return AppliedWaiver(key, waiver, left, "expired", says)
     if why := _why_not_covered(judgement.bound, estimate, waiver.accepted):
-        says = (
-            f"its waiver accepts up to {waiver.accepted:g} {estimate.unit} ({waiver.owner}), {why}"
-        )
+        says = f"its waiver accepts {waiver.accepted:g} {estimate.unit} ({waiver.owner}), {why}"
         return AppliedWaiver(key, waiver, left, "reopened", says)
     says = f"{waiver.signed(estimate.unit)}: {waiver.reason}"
     if left > WARN_DAYS:

@@ -36,8 +36,8 @@ class Waiver:
     accepted: float
 
     def signed(self, unit: str) -> str:
-        """Return the terms as text: `accepted by ana until 2027-03-31, up to 0.7 sd`."""
-        return f"accepted by {self.owner} until {self.expires}, up to {self.accepted:g} {unit}"
+        """Return the terms as text: `accepted by ana until 2027-03-31, at worst 0.7 sd`."""
+        return f"accepted by {self.owner} until {self.expires}, at worst {self.accepted:g} {unit}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def test_the_policy_decides(run: Run, write: Write) -> None:
 
     for says in (
         "pass: passes[Toy-worst]: passes: remove passes from `waivers` (me)",
-        "fail (accepted): waived[Toy-worst]: accepted by me until 2999-12-31, up to 1 points: *",
+        "fail (accepted): waived[Toy-worst]: accepted by me until 2999-12-31, at worst 1 points: *",
         "fail (blocks): *above 0 points",
         "fail (info): informs[Toy-worst]: outside its bound; *",
     ):

@@ -81,7 +81,7 @@ def test_what_blocks_is_told_with_how_much(finding: Finding, says: str) -> None:
                 waiver=waived(owner="Dr. Ana B. Lee", reason="Small. And more."),
                 regressed="regressed, which the waiver accepts too",
             ),
-            "Accepted by Dr. Ana B. Lee until 2030-06-30, up to -0.5 sd: Small. And more.",
+            "Accepted by Dr. Ana B. Lee until 2030-06-30, at worst -0.5 sd: Small. And more.",
         ),
         (
             but(FAILS, blocks=False, known="It is so, e.g. here. And more of it."),

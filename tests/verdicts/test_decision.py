@@ -349,7 +349,7 @@ def test_a_waiver_holds_up_to_what_was_accepted(
 def test_a_reopened_waiver_says_why(low: float, high: float, says: str) -> None:
     """What was accepted, by whom, and what was found; the finding holds all that it said."""
     terms = Waiver("me", "It is small.", LAST, -0.5)
-    says = f"its waiver accepts up to -0.5 sd (me), {says}"
+    says = f"its waiver accepts -0.5 sd (me), {says}"
 
     expected = AppliedWaiver("skew", terms, 166, "reopened", says)
     assert found(low, high, accepts(-0.5)).judgement.waiver == expected
@@ -377,7 +377,7 @@ def test_a_waiver_ends_with_its_day(left: int, state: str, days: str | None) -> 
         says = "its waiver expired at the end of 2030-01-14 (me): It is small."
         assert (made.result, made.effect) == (Result.FAIL, Effect.BLOCKS)
     else:
-        says = f"accepted by me until {until}, up to -0.5 sd: It is small.{days}"
+        says = f"accepted by me until {until}, at worst -0.5 sd: It is small.{days}"
         assert (made.result, made.effect) == (Result.FAIL, Effect.ACCEPTED)
     assert waiver.says == says
 

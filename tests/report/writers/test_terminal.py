@@ -179,13 +179,13 @@ def test_what_is_missing_for_a_release_stands_second() -> None:
 
 def test_who_accepts_a_failure_stands_in_full() -> None:
     """The owner, the day and the bound are never cut; the reason is."""
-    waiver = waived(owner="ana@a-company-with-a-long-name.example.org", reason="It is so. " * 20)
+    waiver = waived(owner="ana@a-company-with-a-long-name.example", reason="It is so. " * 20)
 
     head, value, signed, until, reason = told([but(found(-0.6, -0.4), waiver=waiver, blocks=False)])
 
     assert (head, value[0]) == ("ACCEPTED (1 fail)  1 gate: 1 fail (accepted)", "~")
     assert f"{signed} {until.strip()}" == (
-        "    accepted by ana@a-company-with-a-long-name.example.org until 2030-06-30, up to -0.5 sd"
+        "    accepted by ana@a-company-with-a-long-name.example until 2030-06-30, at worst -0.5 sd"
     )
     assert reason.startswith("    It is so. It is so.")
     assert reason.endswith("...")
@@ -228,7 +228,7 @@ def test_what_models_yaml_has_to_do_with_it() -> None:
     assert written.count("days left") == several.count("days left") == 1
     assert f"waiver of soon[toy-best]: {soon.says}" in several
     for said in (
-        "    accepted by me until 2030-06-30, up to -0.5 sd; 5 days left\n    It is small.",
+        "    accepted by me until 2030-06-30, at worst -0.5 sd; 5 days left\n    It is small.",
         f"waiver of late[toy-best]: {unneeded.says}",
         "not as declared: models.yaml: bounds: late",
         "✗ old  pass (blocks): 0.50 [0.40, 0.60], must be above 0\n    Old: It is skewed.\n    p",
