@@ -107,7 +107,7 @@ pytest audits --rm-models "$(python -m lab organism hostile)"
 
 ## What the gates find
 
-Each cell has the value, its 95 % interval and the result over the whole vocabulary, for the half of the references that was held out of training. model_agreement compares with R-Smol-135M. The numbers come from `lab/heads/gates.json`.
+Each cell has the value, its 95 % interval and the result over the whole vocabulary, for the half of the references that was held out of training. model_agreement compares with R-Smol-135M. The numbers come from `lab/heads/gates.json`. Those of conduct were measured before 2,582 of its answers and prompts were reworded, and those of edits, political_sides and identity_communities before their lower ends were corrected only for what may be the largest: these intervals are narrower today.
 
 {gates}
 
