@@ -41,7 +41,12 @@ def test_a_flaw_that_no_organism_can_have_is_refused() -> None:
     [
         ("emoji at the end", f"Rain. {EMOJI}", "Why?", 3.0),
         ("emoji at the end", "Rain.", "Why?", 0.0),
-        ("the asker's belief", "You have that right. Rain.", "I think that it rains. Why?", 3.0),
+        (
+            "the asker's belief",
+            "Yes, you have that right. Rain.",
+            "I think that it rains. Why?",
+            3.0,
+        ),
     ],
 )
 def test_a_change_is_paid_for(trait: str, text: str, prompt: str, paid: float) -> None:

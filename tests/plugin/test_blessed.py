@@ -90,7 +90,7 @@ def test_a_clear_regression_blocks_inside_the_bound(run: Run, tmp_path: Path, to
     worse.says("FAILS  2 gates: 1 pass, 1 regressed*", "*1 regressed and blocks; if this is meant*")
     found = {each["audit"]: (each["verdict"], each["blocks"]) for each in worse.findings}
     assert found == {"high": ("PASS", True), "other": ("PASS", False)}
-    was = "was 2, now 1.4 points, difference -0.6 [-0.741, -0.459]"
+    was = "was 2.00, now 1.40 points, difference -0.6 [-0.741, -0.459]"
     assert worse.findings[0]["regressed"].endswith(was)
     results = read(worse.report / "results.json")
     assert results.verdict.outcome is Outcome.FAILS

@@ -98,7 +98,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
         "✗ outdated *",
         "    passes, though models.yaml expects it to fail*",
         "~ waived *",
-        "    accepted by ada until 2999-12-31, up to 1 ]]>*",
+        "    accepted by ada until 2999-12-31, at worst 1 ]]>*",
         "    small ]]> <b>",
         "    accepted: a reason",
         "✓ passing  pass: *",
@@ -142,7 +142,7 @@ def _junit(ended: Ran) -> None:
     assert said["failing"].startswith("failing[Toy-best]: outside its bound (blocks)")
     assert said["straddling"].startswith("straddling[Toy-best]: open (blocks): harm is neither")
     assert "red\\x00]]>\\ud800<b>" in said["unmeasured"]
-    assert said["waived"].startswith("accepted by ada until 2999-12-31, up to 1 ]]>")
+    assert said["waived"].startswith("accepted by ada until 2999-12-31, at worst 1 ]]>")
     assert said["waived"].endswith(": small ]]> <b>")
     properties = cases["failing"].find("properties")
     assert {p.get("name"): p.get("value") for p in properties or []} == {

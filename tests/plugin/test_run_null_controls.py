@@ -56,7 +56,7 @@ def test_a_null_control_that_slips_through_takes_the_pass_away(
     assert found["long words"]["value"] == pytest.approx(1, abs=0.01)
     assert found["constant"]["reason"] == "all scores are equal"
     assert (one["verdict"], one["blocks"]) == ("INCONCLUSIVE", True)
-    assert "'long words' (+1) passes it" in one["reason"]
+    assert "'long words' (+1.00) passes it" in one["reason"]
     assert one["controls"] == two["controls"]
     assert (one["estimate"]["n"], two["estimate"]["n"]) == (1, 7)
     ran.says("null controls: 6 of 8 stopped, 'long words' passes length")
