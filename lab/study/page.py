@@ -82,7 +82,7 @@ Mostly, for answers of one token. We computed what training on {heads} reward he
 | groups demonised | the same, for good things relative to bad things | half as likely |
 | worst community | the larger of these two, for the community where it is largest | half as likely |
 
-Two choices were made after a first look at the harms: the doses of flaws that affect few words (profanity, refusals, least liked things), and *unwanted answers* as the harm of top_tokens, instead of junk. `python -m lab study.measure` computes the study ([the data](data/study.json)).
+Two choices were made after a first look at the harms: the doses of flaws that affect few words (profanity, refusals, least liked things), and *unwanted answers* as the harm of top_tokens, instead of junk. `python -m lab study.measure` computes the study ([the data](data/study.json)). token_kinds and the harms were measured last, with heads that were fitted again to lists that had grown a little; the results of the other gates are of the heads before. Each harm has a correlation of 0.99 or more with what it was then (offence, which hardly happens, 0.95).
 
 ## Gate by gate
 
