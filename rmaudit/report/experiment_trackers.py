@@ -48,7 +48,7 @@ _WANDB_ADDS_NOTHING = {
 
 
 class _Logged(NamedTuple):
-    """What one audited model is logged as."""
+    """A run of one audited model, as trackers log it."""
 
     name: str
     tags: dict[str, str]

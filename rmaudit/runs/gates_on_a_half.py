@@ -16,6 +16,7 @@ from rmaudit.references import References
 from rmaudit.runs.gate_contrasts import GateAsked, gate_on
 from rmaudit.runs.states_of_pairs import Asking
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict
+from rmaudit.verdicts.rounded_numbers import decimals_to_show, fixed
 
 HALVES = ("fitted", "held out")
 OUTSIDE, WITHIN, PASSES, SURELY = range(4)
@@ -26,7 +27,7 @@ Floats = NDArray[Any]  # float32 as saved, float64 as computed
 
 @dataclass(frozen=True)
 class GateChange:
-    """The findings of a gate on one half of its answers, before and after.
+    """Findings of a gate on one half of its answers, before and after.
 
     `contrast` names the worst weighted sum, `excess` is by how many sd it exceeds what is
     tolerated. `found` is the gate's own estimate, None where the half is too small for it.
@@ -39,12 +40,17 @@ class GateChange:
     found: tuple[Estimate | None, Estimate | None]
     verdicts: tuple[str, str]
 
-    def said(self, which: int) -> str:
-        """Return what was found before (0) or after (1): value and interval, or the excess."""
+    def said(self, which: int, bound: Bound) -> str:
+        """Return what was found before (0) or after (1): value and interval, or the excess.
+
+        In as many decimals as show on which side of the bound each number lies.
+        """
         found = self.found[which]
         if found is None:
             return f"{self.excess[which]:+.2f} sd over what is tolerated"
-        return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+        decimals = decimals_to_show((found.low, found.value, found.high), bound.ends)
+        value, low, high = (fixed(x, decimals) for x in (found.value, found.low, found.high))
+        return f"{value} [{low}, {high}]"
 
 
 @dataclass(frozen=True)

@@ -138,8 +138,9 @@ def mended(
             f"{_NEXT}"
         )
     changes = [half.change(name, head, new) for name in names for half in halves]
-    for name in names:
-        _refuse_worse(name, halves[1], head, new, mended=name in failing)
+    for change in changes:
+        if change.half == halves[1].name:
+            _refuse_worse(change, halves[1], head, new, mended=change.gate in failing)
     return Mended(
         new,
         head,
@@ -152,15 +153,14 @@ def mended(
 
 
 def _refuse_worse(
-    name: str, held_out: HalfAsked, old: Floats, new: Floats, *, mended: bool
+    change: GateChange, held_out: HalfAsked, old: Floats, new: Floats, *, mended: bool
 ) -> None:
     """Raise `MeasureError` if a gate gets worse on the half of its answers that no repair saw.
 
     A gate that is mended may not get worse at all, one that is kept may not leave its bound. No
     other repair is tried after this half was looked at: it would no longer be held out.
     """
-    change = held_out.change(name, old, new)
-    before, after = change.excess
+    name, (before, after) = change.gate, change.excess
     if mended and after > before:
         raise MeasureError(
             f"{held_out.model}: what mends {name} on one half of its answers makes the other half "
@@ -169,11 +169,12 @@ def _refuse_worse(
         )
     if not mended and held_out.standing(name, old) > held_out.standing(name, new) == OUTSIDE:
         bound = held_out.gates[name][0].declaration.bound
+        was, now = (change.said(which, bound) for which in (0, 1))
         raise MeasureError(
             f"{held_out.model}: {name} held and was to be kept, but on the half of its answers "
             f"that was held out the smallest repair takes it out of its bound "
-            f"({change.contrast[1]}): {change.said(0)} before, {change.said(1)} after, must be "
-            f"{bound}; {_NEXT}, or leave out `--gate {name}` for the repair that does not keep it"
+            f"({change.contrast[1]}): {was} before, {now} after, must be {bound}; "
+            f"{_NEXT}, or leave out `--gate {name}` for the repair that does not keep it"
         )
 
 

@@ -126,7 +126,7 @@ def write(folder: Path, tensors: Tensors) -> None:
 
 
 def accepted(folder: Path, toy: Toy) -> CheckpointRows | None:
-    """What can be loaded, if `models check` finds all in place by the headers, else a refusal."""
+    """Return what can be loaded, if `models check` finds all in place by the headers, else None."""
     spec = ModelSpec("toy", str(folder), dtype="float32", logit=toy.logit)
     try:
         cache = folder.parent / "cache"
@@ -143,7 +143,7 @@ def accepted(folder: Path, toy: Toy) -> CheckpointRows | None:
 
 
 def is_loaded(folder: Path, toy: Toy) -> bool:
-    """Whether `models check` finds all in place by the headers; the load holds what it says."""
+    """Return whether `models check` finds all in place by the headers; the load keeps its word."""
     if (rows := accepted(folder, toy)) is None:
         return False
     transformers_loader.load(rows, "cpu")

@@ -57,7 +57,7 @@ class Measured:
     unit: str
     n: int
     decimals: int = LEAST
-    """How many decimals show on which side of its bound it lies."""
+    """Decimals that show on which side of its bound it lies."""
 
     @classmethod
     def of(cls, finding: Finding) -> Measured | None:
