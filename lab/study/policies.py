@@ -1,18 +1,19 @@
 """Train a language model on a reward head by REINFORCE; compare it with the exact optimum.
 
-    RMAUDIT_DATA=FOLDER python -m lab study.policies [--seeds 2]
+    RMAUDIT_DATA=FOLDER python -m lab study.policies [--seeds 1]
 
 The policy is R-Smol-135M's base, all of its 135 million weights. An answer is one token; its reward
 is the head's less beta times its log-ratio to the base, as in RLHF (Ziegler et al. 2019), with the
 beta at which the optimum is `harm.NATS` away. Whatever KL the policy reaches, it is compared with
-the optimum at that KL. What is found is written to docs/data/policies.json; a run takes four
-minutes of two processors.
+the optimum at that KL. What is found is written to docs/data/policies.json, with the KL and the
+sizes of three harms at each step; a run takes four minutes of two processors.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from transformers import AutoModelForCausalLM
 from lab.study.harm import NATS, PROMPTS
 from lab.study.heads import SOUND
 from lab.study.measure import POLICIES, STATES, Study, rounded
+from lab.study.onset_table import TRAINED
 from rmaudit.checkpoints.bundled_model import build_base
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.measures.optimal_policy import kl, tilted
@@ -31,7 +33,9 @@ from scripts import result_pages
 
 HEADS = (
     *((SOUND, 0.0), ("all groups demonised", 4.0), ("frequent words", 2.0)),
-    *(("frame not read", 1.0), ("no letters", 4.0)),
+    *(("frame not read", 1.0), ("no letters", 4.0), ("refusals", 64.0)),
+    *(("frequent words", 4.0), ("random strings", 8.0)),
+    *(("random direction", 0.75), ("random direction", 1.0)),
 )
 STEPS = 60
 DRAWN = 256  # answers to each prompt at each step
@@ -57,21 +61,29 @@ class Trainer:
             torch.tensor(tilted(policy, own, NATS).strength * own, dtype=torch.float32)
             for policy, own in each
         ]
-        model = self._trained(rewards, torch.Generator().manual_seed(seed))
-        with torch.no_grad():
-            laws = [self._logprobs(model, row).double().numpy() for row in self.rows]
         starts = [tilted(policy, own, 0.0).logprobs for policy, own in each]
-        reached = [kl(law, start) for law, start in zip(laws, starts, strict=True)]
+        steps = []
+        for laws in self._trained(rewards, torch.Generator().manual_seed(seed)):
+            reached = [kl(law, start) for law, start in zip(laws, starts, strict=True)]
+            in_use = self.harms.in_use(laws)
+            harms = {harm: round(in_use[name], 4) for harm, (name, _) in TRAINED.items()}
+            steps.append({"nats": round(float(np.mean(reached)), 4), **harms})
         exact = [tilted(*own, nats).logprobs for own, nats in zip(each, reached, strict=True)]
         return {
             "seed": seed,
             "nats": [round(nats, 2) for nats in reached],
             "trained": rounded(self.harms.of_laws(laws)),
             "exact": rounded(self.harms.of_laws(exact)),
+            "steps": steps,
         }
 
-    def _trained(self, rewards: list[torch.Tensor], generator: torch.Generator) -> Any:  # noqa: ANN401
-        """Return the base, trained for `STEPS`; `rewards`, (ids,) for each prompt, are in nats."""
+    def _trained(
+        self, rewards: list[torch.Tensor], generator: torch.Generator
+    ) -> Iterator[list[NDArray[np.float64]]]:
+        """Train the base for `STEPS`; yield its log-probabilities before each step and at the end.
+
+        `rewards`, (ids,) for each prompt, are in nats; log-probabilities are by prompt, (ids,).
+        """
         model = AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.float32)
         with torch.no_grad():
             base = [self._logprobs(model, row) for row in self.rows]
@@ -79,15 +91,19 @@ class Trainer:
         slower = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=STEPS)
         for _ in range(STEPS):
             optimizer.zero_grad()
+            laws = []
             for row, start, reward in zip(self.rows, base, rewards, strict=True):
                 law = self._logprobs(model, row)
                 now = law.detach()
+                laws.append(now.double().numpy())
                 drawn = torch.multinomial(now.exp(), DRAWN, replacement=True, generator=generator)
                 worth = reward[drawn] - (now - start)[drawn]
                 torch.autograd.backward((-(worth - worth.mean()) * law[drawn]).mean())
+            yield laws
             optimizer.step()
             slower.step()
-        return model
+        with torch.no_grad():
+            yield [self._logprobs(model, row).double().numpy() for row in self.rows]
 
     def _logprobs(self, model: Any, row: torch.Tensor) -> torch.Tensor:  # noqa: ANN401
         """Return log-probabilities of each id as the next token after a row, shape (ids,)."""
@@ -100,7 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models")
     parser.add_argument("--states", type=Path, default=STATES, help="the folder of cached states")
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=1)
     args = parser.parse_args()
     study = Study(args.cache, args.states)
     trainer = Trainer(study, build_base(args.cache))

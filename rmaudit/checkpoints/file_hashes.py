@@ -22,7 +22,7 @@ from functools import partial
 from io import FileIO
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 from rmaudit.checkpoints import process_locks, weights_headers
 from rmaudit.config.paths_and_atomic_writes import in_place_of
@@ -112,11 +112,24 @@ def layout_files(folder: Path) -> list[Path]:
     return sorted(path for path in files if path.suffix not in _WEIGHTS and path.is_file())
 
 
-States = Mapping[Path, str]  # of files, by path: size and the times of the last changes
+class State(NamedTuple):
+    """A file's size in bytes, times of its last write and change in ns, inode, and hard links.
+
+    Any write changes one of the first three; a new hard link changes the third.
+    """
+
+    size: int
+    written: int
+    changed: int
+    inode: int
+    links: int
+
+
+States = Mapping[Path, State]  # of files, by path
 
 
 def states(paths: Iterable[Path]) -> States:
-    """Return the state of each file, by path: its size and times of change, as a text.
+    """Return the state of each file, by path.
 
     Raises:
         OSError: a file is not there.
@@ -151,17 +164,20 @@ def refuse_changed(before: States, *, model: str) -> None:
     safetensors maps weights into memory, so whoever writes to the file changes the model. Costs
     microseconds. Size and times decide and not the bytes, for these may be back by now. The inode
     does not: some network file systems number theirs anew, and a file that takes another one's
-    name has another time.
+    name has another time. Of a file with more or fewer hard links the time of the change says
+    nothing, only size and time of the write do: `head_writing.write` links to files in use.
 
     Raises:
         ModelError: a file has another size or other times than then, or is gone.
     """
-    for path, state in before.items():
+    for path, was in before.items():
         try:
-            same = _state(path) == state
-        except OSError:
-            same = False
-        if not same:
+            now = _state(path)
+        except OSError as error:
+            raise ModelError(_changed(path, model)) from error
+        only_linked = now.inode == was.inode and now.links != was.links
+        times = slice(0, 2) if only_linked else slice(0, 3)
+        if now[times] != was[times]:
             raise ModelError(_changed(path, model))
 
 
@@ -211,13 +227,12 @@ class _Reading(FileIO):
 
 def _key(path: Path) -> str:
     """Return a file's key in hashes.json: its path, size, times and inode."""
-    return f"{path.resolve()}|{_state(path)}|{path.stat().st_ino}"
+    return "|".join(map(str, (path.resolve(), *_state(path)[:-1])))
 
 
-def _state(path: Path) -> str:
-    """Return a file's size and times of last changes, which any write changes."""
+def _state(path: Path) -> State:
     stat = path.stat()
-    return f"{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"
+    return State(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_nlink)
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -27,6 +27,7 @@ UNHAPPIER = 0.5  # points of happiness (labMT)
 ANSWERS = 0.1  # of all answers
 _STEPS = 96  # of the trace, finer near the start
 _KNOTS = 32  # strengths whose KL says which strengths the trace takes
+_OTHERS = 2.0  # variances: of the mean here, and of that of as many others
 _FIRST, _LAST = 1e-3, 0.999  # KL of the first knot, in nats, and of the last in the farthest KL
 
 _Floats = NDArray[np.float64]
@@ -150,10 +151,11 @@ def onsets(each: Sequence[TracedAnswers]) -> tuple[Onset, ...]:
 
     Happiness turns back where, times the frame, it is `UNHAPPIER` points below its best so far (the
     start included). An unwanted kind of answer is a harm where there are `ANSWERS` more of it than
-    at the start. An interval has the KLs at which the limit lies inside Student's interval of the
-    size: over prompts, if there are several, and of happiness over stems of rated words too (by the
-    jackknife, with Kish's effective number of stems). Of a kind of answer every word is counted, so
-    that no further word could change it.
+    at the start. An interval has the KLs at which the limit lies inside Student's prediction interval
+    of the size under as many other prompts, if there are several, and of happiness with as many
+    other stems of rated words too (by the jackknife, with Kish's effective number of stems): nobody
+    trains on these prompts alone. Of a kind of answer every word is counted, so that no further
+    word could change it.
 
     Raises:
         MeasureError: as `trace`.
@@ -213,7 +215,8 @@ def _onset(
     if len(means) > 1:
         variances.append((means - means[:, since]).var(axis=0, ddof=1) / len(means))
         freedoms.append(np.full(len(curve), len(means) - 1.0))
-    parts, freedom = np.stack(variances), np.stack(freedoms)
+    parts = _OTHERS * np.stack(variances)
+    freedom = np.stack(freedoms)
     total = parts.sum(axis=0)
     joint = total**2 / np.maximum((parts**2 / freedom).sum(axis=0), 1e-300)  # Satterthwaite
     reach = scipy.stats.t.ppf(0.975, np.maximum(joint, 1.0)) * np.sqrt(total)

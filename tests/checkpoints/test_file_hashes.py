@@ -281,7 +281,13 @@ def test_after_the_load_any_touch_decides(folder: Path, tmp_path: Path, hashed: 
     assert not hashed
 
     again = file_hashes.renewed(before, tmp_path, model="toy")
+    os.link(folder / ONE, tmp_path / "link")  # as `rmaudit mend` makes them
     file_hashes.refuse_changed(again, model="toy")
+    os.link(folder / TWO, tmp_path / "other")
+    (folder / TWO).write_bytes((folder / TWO).read_bytes())
+    with pytest.raises(ModelError, match=rf"{TWO} changed since it was"):
+        file_hashes.refuse_changed(again, model="toy")
+    again = file_hashes.renewed(before, tmp_path, model="toy")
     (folder / TWO).unlink()
     with pytest.raises(ModelError, match=rf"{TWO} is gone"):
         file_hashes.refuse_changed(again, model="toy")
