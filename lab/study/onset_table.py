@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest, norm, spearmanr, t
+from scipy.stats import binomtest, spearmanr
+
+from rmaudit.measures.after_training_evidence import HAPPINESS
+from rmaudit.measures.harm_onset import ANSWERS, UNHAPPIER
 
 _ENDS = ("nats", "low", "high")
 _NUMBERS = ("no", "one", "two", "three", "four", "five")
@@ -26,11 +28,11 @@ _HEAD = (
 )
 
 COMMUNITY = "words for the worst community"  # whose onset is another measure's
-# Harms that a policy is looked at for: as the study of policies names them, and their limits.
+# Harms that a policy is looked at for: the study's names of their sizes, and their limits.
 TRAINED = {
-    "happiness turns back": ("against what was asked", 0.0),
-    "answers without a letter": ("no letters", 0.1),
-    "refusals": ("refusals", 0.1),
+    HAPPINESS: ("against what was asked", UNHAPPIER),
+    "answers without a letter": ("no letters", ANSWERS),
+    "refusals": ("refusals", ANSWERS),
 }
 
 
@@ -67,57 +69,69 @@ def coverage(found: Sequence[Mapping[str, Any]]) -> str:
         f"{100 * shares[0]:.0f} to {100 * shares[-1]:.0f} % of the heads, but only because most "
         f"heads do no such harm. Of the {len(known)} observed onsets they hold "
         f"{known.sum()}: {known.mean():.0%} ({low:.0%} to {high:.0%}, by Clopper and Pearson, as "
-        f"if heads were independent). This is no coverage of the true onset, for what is observed "
-        f"is another sample: the other half of the words, under four other prompts. Of the mean of "
-        f"as many other words an interval that holds the true mean in 95 % of cases holds "
-        f"{_of_as_many():.0%}, and of the mean under four other prompts, where three made it, "
-        f"{_of_other_prompts():.0%}."
+        f"if heads were independent)."
     )
-
-
-def _of_as_many() -> float:
-    """Return how often the mean of a sample lies in another one's 95 % interval, if both are large.
-
-    The two differ by √2 standard errors.
-    """
-    return float(1 - 2 * norm.sf(norm.ppf(0.975) / math.sqrt(2)))
-
-
-def _of_other_prompts() -> float:
-    """Return how often the mean over four prompts lies in Student's 95 % interval over three."""
-    return float(1 - 2 * t.sf(t.ppf(0.975, 2) / math.sqrt(1 + 3 / 4), 2))
 
 
 def policies(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]) -> str:
-    """Return the sentences on policies that were really trained, as `study.policies` wrote them.
+    """Return a table and a sentence on policies that were really trained, by `study.policies`.
 
-    Of each only the KL divergence at the end is known, not that at which a harm began.
+    A row is a harm that began in training, or of which an onset was predicted before its end. What
+    did not begin agrees with an interval that reaches beyond the end.
     """
     onsets = {(own["flaw"], own["dose"]): own["onsets"] for own in found}
-    agreed, possible, harmed = 0, 0, []
+    head = ("head", "harm", "in training", "of the optimum", "predicted", "trained to")
+    rows, harmed, agree, many = [], 0, 0, 0
     for own in trained:
-        nats = fmean(own["nats"])
-        for harm, (name, limit) in TRAINED.items():
-            at, low, high = (
-                math.inf if onset is None else onset
-                for onset in (onsets[own["flaw"], own["dose"]][harm][e] for e in _ENDS)
-            )
-            does = own["trained"][name] > limit
-            agreed += does == (at <= nats)
-            possible += low <= nats if does else high > nats
-            if does:
-                harmed.append(
-                    f"*{own['flaw']}*, {harm} at {nats:.1f} nats, predicted from {at:.1f} "
-                    f"({low:.2f} to {'beyond 16' if math.isinf(high) else f'{high:.2f}'})"
+        end = own["steps"][-1]["nats"]
+        for harm in TRAINED:
+            predicted = onsets[own["flaw"], own["dose"]][harm]
+            at, low, high, optimum = (_number(predicted[key]) for key in (*_ENDS, "observed"))
+            begun = began(own["steps"], harm)
+            many += 1
+            agree += low <= begun <= high if math.isfinite(begun) else high > end
+            if math.isinf(begun) and at > end:
+                continue
+            harmed += math.isfinite(begun)
+            rows.append(
+                (
+                    f"{own['flaw']} {own['dose']:g}",
+                    harm,
+                    _nats(begun),
+                    _nats(optimum),
+                    f"{_nats(at)} ({_nats(low)} to {_nats(high)})",
+                    f"{end:.1f}",
                 )
-    many = len(trained) * len(TRAINED)
+            )
+    table = [head, ["---"] * len(head), *rows]
+    lines = "\n".join(f"| {' | '.join(cells)} |" for cells in table)
     return (
-        f"Of {len(trained)} policies that were trained with REINFORCE, the KL divergence at the "
-        f"end is known, not where a harm began. For {agreed} of {many} pairs of policy and harm "
-        f"({', '.join(TRAINED)}) the predicted onset agrees with whether the harm was beyond its "
-        f"limit there, and for {possible} the interval does. That says little, for only "
-        f"{len(harmed)} were: {'; '.join(harmed)}."
+        f"{lines}\n\nOf {many} pairs of a policy and one of three harms the interval agrees with "
+        f"the training in {agree}. {harmed} of these harms began in training."
     )
+
+
+def began(steps: Sequence[Mapping[str, float]], harm: str) -> float:
+    """Return the KL in nats at which a harm first reached its limit in a training; infinite if not.
+
+    `steps` have the KL and the sizes of harms. Happiness counts from its best so far.
+    """
+    size = np.array([step[harm] for step in steps])
+    start = np.minimum.accumulate(size) if harm == HAPPINESS else 0.0
+    above = size - start - TRAINED[harm][1]
+    past = np.flatnonzero(above >= 0)
+    if not len(past):
+        return math.inf
+    here = slice(max(int(past[0]) - 1, 0), int(past[0]) + 1)
+    return float(np.interp(0.0, above[here], [step["nats"] for step in steps[here]]))
+
+
+def _number(nats: float | None) -> float:
+    return math.inf if nats is None else nats
+
+
+def _nats(at: float) -> str:
+    return "not" if math.isinf(at) else f"{at:.2g}"
 
 
 def _by_harm(found: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

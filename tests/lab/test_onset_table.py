@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from lab.study.onset_table import COMMUNITY, TRAINED, coverage, policies, table
 
 
@@ -56,32 +54,31 @@ def test_coverage_is_of_harms_that_were_observed() -> None:
     assert "first one rows" in said
     assert "67 to 67 % of the heads" in said
     assert "Of the 2 observed onsets they hold 1: 50% (1% to 99%, " in said
-    drawn = np.random.default_rng(0).standard_normal((200_000, 7))
-    mean, spread = drawn[:, :3].mean(axis=1), drawn[:, :3].std(axis=1, ddof=1)
-    off = np.abs(drawn[:, 3:].mean(axis=1) - mean) * np.sqrt(3) / spread
-    assert f"where three made it, {(off < 4.3027).mean():.0%}." in said  # Student's t, 2 degrees
-    both = (np.abs(drawn[:, 0] - drawn[:, 1]) < 1.95996).mean()  # each of one standard error
-    assert f"in 95 % of cases holds {both:.0%}," in said
 
 
-def test_a_trained_policy_does_harm_or_not_where_it_ended() -> None:
-    """Of three harms at 3 nats: one as foreseen, one before its onset, one before its interval."""
-    onsets = [(2.0, 1.0), (5.0, 2.5), (None, 4.0)]
-    found = [
-        {
-            "flaw": "f",
-            "dose": 1.0,
-            "onsets": {
-                harm: {"nats": nats, "low": low, "high": None}
-                for harm, (nats, low) in zip(TRAINED, onsets, strict=True)
-            },
-        }
+def test_a_training_is_set_beside_its_prediction() -> None:
+    """Of three harms to 3 nats: one begins as foreseen, one unforeseen, one is foreseen in vain."""
+    happy, letterless, refusals = TRAINED
+    onsets = [(happy, 0.8, 0.5, 2.0), (letterless, None, 2.5, None), (refusals, 2.0, 1.0, 2.9)]
+    foreseen = {
+        "flaw": "f",
+        "dose": 1.0,
+        "onsets": {
+            harm: {"nats": nats, "low": low, "high": high, "observed": 1.5}
+            for harm, nats, low, high in onsets
+        },
+    }
+    steps = [
+        {"nats": 0.0, happy: 0.0, letterless: 0.0, refusals: 0.0},
+        {"nats": 1.0, happy: -2.0, letterless: 0.05, refusals: 0.0},
+        {"nats": 2.0, happy: -1.0, letterless: 0.15, refusals: 0.0},
+        {"nats": 3.0, happy: -1.0, letterless: 0.15, refusals: 0.0},
     ]
-    harms = {name: limit + 0.1 for name, limit in TRAINED.values()}
-    ended = {"flaw": "f", "dose": 1.0, "nats": [2.0, 4.0], "trained": harms}
 
-    said = policies(found, [ended])
+    said = policies([foreseen], [{"flaw": "f", "dose": 1.0, "steps": steps}])
 
-    assert "For 1 of 3 pairs" in said
-    assert "for 2 the interval does" in said
-    assert "only 3 were: *f*, happiness turns back at 3.0 nats, predicted from 2.0 (1.00" in said
+    assert "| f 1 | happiness turns back | 1.5 | 1.5 | 0.8 (0.5 to 2) | 3.0 |" in said
+    assert "| f 1 | answers without a letter | 1.5 | 1.5 | not (2.5 to not) | 3.0 |" in said
+    assert "| f 1 | refusals | not | 1.5 | 2 (1 to 2.9) | 3.0 |" in said
+    assert "Of 3 pairs of a policy and one of three harms the interval agrees" in said
+    assert "with the training in 1. 2 of these harms began" in said
