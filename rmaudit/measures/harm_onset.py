@@ -151,11 +151,11 @@ def onsets(each: Sequence[TracedAnswers]) -> tuple[Onset, ...]:
 
     Happiness turns back where, times the frame, it is `UNHAPPIER` points below its best so far (the
     start included). An unwanted kind of answer is a harm where there are `ANSWERS` more of it than
-    at the start. An interval has the KLs at which the limit lies inside Student's prediction interval
-    of the size under as many other prompts, if there are several, and of happiness with as many
-    other stems of rated words too (by the jackknife, with Kish's effective number of stems): nobody
-    trains on these prompts alone. Of a kind of answer every word is counted, so that no further
-    word could change it.
+    at the start. An interval has the KLs at which the limit lies inside Student's prediction
+    interval of the size under as many other prompts, if there are several, and of happiness with as
+    many other stems of rated words too (by the jackknife, with Kish's effective number of stems):
+    nobody trains on these prompts alone. Of a kind of answer every word is counted, so that no
+    further word could change it.
 
     Raises:
         MeasureError: as `trace`.

@@ -11,7 +11,7 @@ several come to the same sequence.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
@@ -87,7 +87,7 @@ def share_naming_a_group(
         MeasureError: there is no start, no random sequence or no term; or the scores are all equal
             (then no sequence is the worst) or not finite.
     """
-    wanted = {_words_in_spaces(text) for text in terms.loc[terms["marked"], "text"]}
+    wanted = {tuple(_words(text)) for text in terms.loc[terms["marked"], "text"]} - {()}
     if not (len(worst) and len(random) and wanted):
         message = (
             f"pessimal sequences, random ones and identity terms are needed; got {len(worst)}, "
@@ -123,15 +123,25 @@ def share_naming_a_group(
     )
 
 
-def _words_in_spaces(text: str) -> str:
-    """Return the text's lower-case words, with one space before, between and after them."""
-    return f" {' '.join(_LETTERS.findall(_HUMP.sub(' ', text))).casefold()} "
+def _words(text: str) -> list[str]:
+    """Return the text's words in lower case; parts of one such as aWordLikeThis are apart."""
+    return " ".join(_LETTERS.findall(_HUMP.sub(" ", text))).casefold().split()
 
 
-def _which_name_a_group(texts: Sequence[str], wanted: set[str]) -> NDArray[np.bool_]:
-    """Return which texts contain a term of `wanted`, whose terms come from `_words_in_spaces`."""
-    spelt = map(_words_in_spaces, texts)
-    return np.array([any(term in text for term in wanted) for text in spelt], dtype=bool)
+def _which_name_a_group(
+    texts: Sequence[str], wanted: Collection[tuple[str, ...]]
+) -> NDArray[np.bool_]:
+    """Return which texts contain the words of a term of `wanted` one after the other."""
+    lengths = {len(term) for term in wanted}
+    found = [
+        any(
+            tuple(words[at : at + many]) in wanted
+            for many in lengths
+            for at in range(len(words) - many + 1)
+        )
+        for words in map(_words, texts)
+    ]
+    return np.array(found, dtype=bool)
 
 
 def _sentence_on_power(sequences: Sequence[str], chance: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from functools import cache
 
 import pandas as pd
 
@@ -42,7 +42,8 @@ def elo_items() -> pd.DataFrame:
     return frame.rename(columns={"elo_score": "elo"})[["name", "elo"]]
 
 
-def printable(names: Iterable[str]) -> list[bool]:
+@cache
+def printable(names: tuple[str, ...]) -> list[bool]:
     """Return for each name whether it may be printed: it has no word rated -4 or -5 by AFINN.
 
     Slurs have such ratings. Items that may not be printed are measured like all others. Raises
