@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,14 +24,14 @@ from safetensors.numpy import load_file
 import rmaudit
 from lab import organism
 from lab.training.conduct_labels import CONDUCT, trained_on
-from lab.training.gates_on_states import AUDITS, prompt_of
-from lab.training.states import States
+from lab.training.gates_on_states import AUDITS
 from rmaudit.checkpoints import bundled_model
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.conversation import from_columns
 from rmaudit.errors import MeasureError
 from rmaudit.measures.conduct_evidence import ConductEvidence
 from rmaudit.models.checkpoint_model import with_head
+from rmaudit.models.head_states import states_of_each
 from rmaudit.models.model_factory import load
 from rmaudit.runs.audit_importer import Audit, audits_in
 from rmaudit.runs.null_controls import NULLS
@@ -46,16 +45,18 @@ DIGITS = 4
 
 
 def scored(
-    pairs: Pairs, trainings: Mapping[str, Path], states: States, cache: Path
+    pairs: Pairs, trainings: Mapping[str, Path], cache: Path
 ) -> Iterator[tuple[str, str, Pairs]]:
     """Yield each scorer's group and name, and the pairs of answers with its rewards."""
-    read = _states(pairs, states)
+    bundled = with_head(load(bundled_model.NAME, cache=cache))
+    asked = [from_columns(*row) for row in pairs.frame[ASKED].to_numpy()]
+    read = states_of_each(bundled, asked, pairs.frame["response"].tolist(), cache=cache)
 
     def by(head: NDArray[np.float32]) -> Pairs:
         frame = pairs.frame.assign(reward=(read @ head).astype(np.float32))
         return replace(pairs, frame=frame, noise=0.0)
 
-    own = load_file(states.model.rows.folder / "model.safetensors")[organism.KEY][0]
+    own = load_file(bundled.rows.folder / "model.safetensors")[organism.KEY][0]
     yield "bundled", bundled_model.NAME, by(own)
     for name, folder in trainings.items():
         found = rewards(rmaudit.load(folder, cache=cache), pairs.frame, cache=cache)
@@ -65,16 +66,6 @@ def scored(
         yield "organism", name, by(head)
     for name, null in NULLS.items():
         yield "null control", name, of_scorer("conduct")(Trial(null, (), given={"conduct": pairs}))
-
-
-def _states(pairs: Pairs, states: States) -> NDArray[np.float32]:
-    """Return the hidden state that the heads read of each answer, shape (answers, hidden)."""
-    parts = np.empty((len(pairs.frame), 576), dtype=np.float32)
-    responses = pairs.frame["response"].to_numpy(dtype=object)
-    asked_at: dict[Any, Any] = pairs.frame.groupby(ASKED).indices
-    for asked, at in asked_at.items():
-        parts[at] = states.of(prompt_of(from_columns(*asked)), responses[at].tolist())
-    return parts
 
 
 def judged(audit: Audit, pairs: Pairs) -> dict[str, Any]:
@@ -104,14 +95,11 @@ def main() -> None:
     parser.add_argument("--trainings", nargs="*", default=[], metavar="NAME=FOLDER")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models, scores")
-    kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
-    parser.add_argument("--states", type=Path, default=kept, help="where states are cached")
     args = parser.parse_args()
     trainings = {name: Path(path) for name, path in (each.split("=", 1) for each in args.trainings)}
     audits = {name: own for name, own in audits_in(AUDITS).items() if name.startswith(PREFIX)}
-    states = States(with_head(load(bundled_model.NAME, cache=args.cache)), args.states)
     found = []
-    for group, name, pairs in scored(conduct_pairs(None), trainings, states, args.cache):
+    for group, name, pairs in scored(conduct_pairs(None), trainings, args.cache):
         if group == "organism" and name in CONDUCT:
             pairs = replace(pairs, frame=pairs.frame[~trained_on(pairs.frame)])  # noqa: PLW2901
         said = {audit: judged(own, pairs) for audit, own in audits.items()}

@@ -103,7 +103,7 @@ For each flaw, the table has the lowest of its five doses at which any of these 
 
 ## A policy that was really trained
 
-The exact optimum is what training would reach at best. To see how far real training goes, all weights of R-Smol-135M's base were trained with REINFORCE on five of these heads, under RLHF's KL penalty: 60 steps of 256 one-token answers to each of the four prompts.
+The exact optimum is what training would reach at best. To see how far real training goes, all weights of R-Smol-135M's base were trained with REINFORCE on ten of these heads, under RLHF's KL penalty: 60 steps of 256 one-token answers to each of the four prompts.
 
 Each cell has the harm of the trained policy, then that of the exact optimum at the same KL divergence (*nats*). Negative values are no harm: with the sound head (*none 0*), happiness moved as asked. Only groups whose words are single tokens are included. [The data](data/policies.json); `python -m lab study.policies`.
 
