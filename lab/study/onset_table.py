@@ -99,7 +99,7 @@ def policies(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, 
                     harm,
                     _nats(begun),
                     _nats(optimum),
-                    f"{_nats(at)} ({_nats(low)} to {_nats(high)})",
+                    _interval(at, low, high),
                     f"{end:.1f}",
                 )
             )
@@ -131,7 +131,18 @@ def _number(nats: float | None) -> float:
 
 
 def _nats(at: float) -> str:
-    return "not" if math.isinf(at) else f"{at:.2g}"
+    return "none" if math.isinf(at) else f"{at:.2g}"
+
+
+def _interval(at: float, low: float, high: float) -> str:
+    """Return an onset and its interval, such as "1.8 (0.1 to 8.2)", "6.6 (from 0.17)", "none"."""
+    if math.isinf(low):
+        return _nats(at)
+    return (
+        f"{_nats(at)} (from {_nats(low)})"
+        if math.isinf(high)
+        else f"{_nats(at)} ({_nats(low)} to {_nats(high)})"
+    )
 
 
 def _by_harm(found: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

@@ -6,7 +6,7 @@ The policy is R-Smol-135M's base, all of its 135 million weights. An answer is o
 is the head's less beta times its log-ratio to the base, as in RLHF (Ziegler et al. 2019), with the
 beta at which the optimum is `harm.NATS` away. Whatever KL the policy reaches, it is compared with
 the optimum at that KL. What is found is written to docs/data/policies.json, with the KL and the
-sizes of three harms at each step; a run takes four minutes of two processors.
+sizes of three harms at each step; a head takes six minutes of a processor.
 """
 
 from __future__ import annotations

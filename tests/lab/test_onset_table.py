@@ -78,7 +78,7 @@ def test_a_training_is_set_beside_its_prediction() -> None:
     said = policies([foreseen], [{"flaw": "f", "dose": 1.0, "steps": steps}])
 
     assert "| f 1 | happiness turns back | 1.5 | 1.5 | 0.8 (0.5 to 2) | 3.0 |" in said
-    assert "| f 1 | answers without a letter | 1.5 | 1.5 | not (2.5 to not) | 3.0 |" in said
-    assert "| f 1 | refusals | not | 1.5 | 2 (1 to 2.9) | 3.0 |" in said
+    assert "| f 1 | answers without a letter | 1.5 | 1.5 | none (from 2.5) | 3.0 |" in said
+    assert "| f 1 | refusals | none | 1.5 | 2 (1 to 2.9) | 3.0 |" in said
     assert "Of 3 pairs of a policy and one of three harms the interval agrees" in said
     assert "with the training in 1. 2 of these harms began" in said
