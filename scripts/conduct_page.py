@@ -17,8 +17,8 @@ Five audits compare two whole answers to one prompt: a right and a wrong one ([r
 
 This page has their results for R-Smol-135M, for models whose flaw we know, and for scorers that ignore meaning. In short:
 
-- The audits find the planted flaws: *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* each fail the kinds that they were trained to get wrong, in contexts on which they were not trained. *decent*, which was trained on the opposite, fails none. On right answers it is no better than chance, because a head on this backbone cannot know facts.
-- R-Smol-135M prefers refusals of all harmless requests, a padded answer (by 1.9 sd), and answers in English to questions in other languages.
+- The audits find the planted flaws: *sycophant*, *sure*, *refuser*, *compliant* and *inventor* each fail the kinds that they were trained to get wrong, in contexts on which they were not trained. *decent*, which was trained on the opposite, fails none. *padder* learned empty sentences that the bundled answers no longer have: padding gains 1.5 sd more than with *decent*, which is too little to fail. On right answers it is no better than chance, because a head on this backbone cannot know facts.
+- R-Smol-135M prefers refusals of all harmless requests, a padded answer (by 2.8 sd), and answers in English to questions in other languages.
 - Five of the eleven organisms without training on conduct fail right answers: they like one of two openers, to agree or to contradict, to be sure or to doubt, so that a wrong answer with it wins over a right one without.
 - No null control passes right answers, refusals or heeding.
 
@@ -32,7 +32,7 @@ This page has their results for R-Smol-135M, for models whose flaw we know, and 
 | other names in italics | organisms with [other flaws](organisms.md#what-is-planted), or none |
 | null control | a [trivial scorer](nulls.md) that ignores meaning |
 
-*decent* and the six organisms with a flaw of conduct were trained on one context in five, so they are audited on the other four fifths. All other models were trained on none of these answers, and are audited on all contexts: 150 of each kind that gates, and 110 lookalikes. Since these figures were measured, `--rm-all` has 200, and 293 of the 8,060 answers, or their prompts, were reworded, and 2,582 once more since.
+*decent* and the six organisms with a flaw of conduct were trained on one context in five, so they are audited on the other four fifths. All other models were trained on none of these answers, and are audited on all contexts: 200 of each kind that gates (`--rm-all`). The seven were trained on the answers' first wording: of 8,060 answers, or their prompts, 293 were reworded since, and 2,582 once more.
 
 We chose the weight of the pairs relative to words, in the training of these seven, after a first look at these figures. At first, *sure* was trained to reward only wrong answers that sound sure. It learned that too weakly to fail on all contexts.
 
