@@ -66,12 +66,12 @@ def on_a_toy(home: Path, *audits: str) -> Ran:
     """Audits on a toy that knows words of labMT, with a base, a baseline and searches."""
     from rmaudit.references import References
 
-    rated = References().lexicon("labmt").index[::12]
-    tokenizer = toy_tokenizer(list(dict.fromkeys([*rated, *commonest_words(1000)])))
-    toy_checkpoint(home / "toy", tokenizer=tokenizer)
-    toy_language_model(home / "lm", tokenizer=tokenizer)
+    rated = References().lexicon("labmt").index[::20]
+    tokenizer = toy_tokenizer(list(dict.fromkeys([*rated, *commonest_words(600)])))
+    toy_checkpoint(home / "toy", tokenizer=tokenizer, num_hidden_layers=1)
+    toy_language_model(home / "lm", tokenizer=tokenizer, num_hidden_layers=1)
     (home / "models.yaml").write_text("models: {Toy: {source: ./toy, base: ./lm, default: true}}\n")
-    args = ["--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache")]
+    args = ["--rm-baseline", "Toy", "--rm-search", "240", "--rm-cache", str(home / "cache")]
     pairs = home / "pairs.jsonl"
     lines = BUNDLED.read_text(encoding="utf-8").splitlines(keepends=True)
     pairs.write_text("".join(lines[:PAIRS]), encoding="utf-8")
