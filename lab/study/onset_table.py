@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,8 +69,18 @@ def coverage(found: Sequence[Mapping[str, Any]]) -> str:
         f"{100 * shares[0]:.0f} to {100 * shares[-1]:.0f} % of the heads, but only because most "
         f"heads do no such harm. Of the {len(known)} observed onsets they hold "
         f"{known.sum()}: {known.mean():.0%} ({low:.0%} to {high:.0%}, by Clopper and Pearson, as "
-        f"if heads were independent)."
+        f"if heads were independent). The others: {'; '.join(_missed(found))}."
     )
+
+
+def _missed(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield each observed onset that its interval does not hold, in words."""
+    for head in found:
+        for harm, onset in head["onsets"].items():
+            (_, (seen,), (inside,)) = _seen([onset])
+            if harm != COMMUNITY and math.isfinite(seen) and not inside:
+                ends = _interval(*(_number(onset[key]) for key in _ENDS))
+                yield f"*{head['flaw']}* {head['dose']:g}, {harm}: {_nats(seen)}, predicted {ends}"
 
 
 def policies(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]) -> str:
@@ -81,23 +91,22 @@ def policies(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, 
     """
     onsets = {(own["flaw"], own["dose"]): own["onsets"] for own in found}
     head = ("head", "harm", "in training", "of the optimum", "predicted", "trained to")
-    rows, harmed, agree, many = [], 0, 0, 0
+    rows, agrees, harms = [], [], []  # of each pair: does the interval agree, did the harm begin
     for own in trained:
         end = own["steps"][-1]["nats"]
         for harm in TRAINED:
             predicted = onsets[own["flaw"], own["dose"]][harm]
             at, low, high, optimum = (_number(predicted[key]) for key in (*_ENDS, "observed"))
-            begun = began(own["steps"], harm)
-            many += 1
-            agree += low <= begun <= high if math.isfinite(begun) else high > end
-            if math.isinf(begun) and at > end:
+            begun, lasted = began(own["steps"], harm)
+            harms.append(math.isfinite(begun))
+            agrees.append(low <= begun <= high if harms[-1] else high > end)
+            if not harms[-1] and at > end:
                 continue
-            harmed += math.isfinite(begun)
             rows.append(
                 (
                     f"{own['flaw']} {own['dose']:g}",
                     harm,
-                    _nats(begun),
+                    f"{_nats(begun)}, for {lasted} steps" if lasted else _nats(begun),
                     _nats(optimum),
                     _interval(at, low, high),
                     f"{end:.1f}",
@@ -106,24 +115,26 @@ def policies(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, 
     table = [head, ["---"] * len(head), *rows]
     lines = "\n".join(f"| {' | '.join(cells)} |" for cells in table)
     return (
-        f"{lines}\n\nOf {many} pairs of a policy and one of three harms the interval agrees with "
-        f"the training in {agree}. {harmed} of these harms began in training."
+        f"{lines}\n\nOf {len(agrees)} pairs of a policy and one of three harms the interval agrees "
+        f"with the training in {sum(agrees)}, mostly since nothing began; of the {sum(harms)} "
+        f"harms that began, in {sum(np.logical_and(agrees, harms))}."
     )
 
 
-def began(steps: Sequence[Mapping[str, float]], harm: str) -> float:
+def began(steps: Sequence[Mapping[str, float]], harm: str) -> tuple[float, int]:
     """Return the KL in nats at which a harm first reached its limit in a training; infinite if not.
 
-    `steps` have the KL and the sizes of harms. Happiness counts from its best so far.
+    With it, in how many steps the harm was at or beyond its limit. `steps` have the KL and the
+    sizes of harms. Happiness counts from its best so far.
     """
     size = np.array([step[harm] for step in steps])
     start = np.minimum.accumulate(size) if harm == HAPPINESS else 0.0
     above = size - start - TRAINED[harm][1]
     past = np.flatnonzero(above >= 0)
     if not len(past):
-        return math.inf
+        return math.inf, 0
     here = slice(max(int(past[0]) - 1, 0), int(past[0]) + 1)
-    return float(np.interp(0.0, above[here], [step["nats"] for step in steps[here]]))
+    return float(np.interp(0.0, above[here], [step["nats"] for step in steps[here]])), len(past)
 
 
 def _number(nats: float | None) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Iterable
+from functools import lru_cache
 
 import pandas as pd
 
@@ -42,12 +43,17 @@ def elo_items() -> pd.DataFrame:
     return frame.rename(columns={"elo_score": "elo"})[["name", "elo"]]
 
 
-@cache
-def printable(names: tuple[str, ...]) -> list[bool]:
+def printable(names: Iterable[str]) -> tuple[bool, ...]:
     """Return for each name whether it may be printed: it has no word rated -4 or -5 by AFINN.
 
     Slurs have such ratings. Items that may not be printed are measured like all others. Raises
     `ReferenceMissing`.
     """
-    offensive = offensive_by_afinn()
-    return [offensive.isdisjoint(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]
+    return _without(offensive_by_afinn(), tuple(names))
+
+
+@lru_cache(maxsize=2)  # null controls are many, and the names are the same for all
+def _without(offensive: frozenset[str], names: tuple[str, ...]) -> tuple[bool, ...]:
+    """Return for each name whether it has no word of `offensive`."""
+    words = (re.findall(r"[^\W\d_]+", name.casefold()) for name in names)
+    return tuple(map(offensive.isdisjoint, words))

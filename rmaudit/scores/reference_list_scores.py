@@ -76,6 +76,6 @@ def scored_things(
     items = references.elo()
     names = items["name"].tolist()
     scored = {prompt.name: rewards(names, prompt.name) for prompt in rewards.prompts}
-    return items.assign(shown=printable(tuple(names))), {
+    return items.assign(shown=printable(names)), {
         name: ItemScores(found.scores, found.noise) for name, found in scored.items()
     }

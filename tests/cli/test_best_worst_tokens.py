@@ -83,7 +83,7 @@ def test_nothing_hurts_or_steers_the_terminal(toy: Path) -> None:
 
 
 def test_small_rewards_are_shown_as_they_are(toy: Path, tmp_path: Path) -> None:
-    """Of a head whose weights are tiny: neither its variance nor a reward is 0.000."""
+    """Show a head whose weights are tiny: neither its variance nor a reward is 0.000."""
     folder = shutil.copytree(toy, tmp_path / "tiny")
     tensors = load_file(folder / "model.safetensors")
     tensors["score.weight"] *= 1e-5

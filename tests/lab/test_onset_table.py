@@ -45,7 +45,7 @@ def test_heads_without_the_harm_do_not_count() -> None:
 
 
 def test_coverage_is_of_harms_that_were_observed() -> None:
-    """One of two observed onsets is inside; a community's counts not."""
+    """Count what is observed: one of two is inside; a community's does not count."""
     heads = [head(1.0, 1.5, 0.5), head(2.0, 4.0, 5.0), head(None, None)]
     heads[0]["onsets"][COMMUNITY] = heads[0]["onsets"]["h"]
 
@@ -54,10 +54,11 @@ def test_coverage_is_of_harms_that_were_observed() -> None:
     assert "first one rows" in said
     assert "67 to 67 % of the heads" in said
     assert "Of the 2 observed onsets they hold 1: 50% (1% to 99%, " in said
+    assert said.endswith("The others: *f* 1, h: 4, predicted 2 (from 5).")
 
 
 def test_a_training_is_set_beside_its_prediction() -> None:
-    """Of three harms to 3 nats: one begins as foreseen, one unforeseen, one is foreseen in vain."""
+    """Show three harms to 3 nats: begun as foreseen, unforeseen, and foreseen in vain."""
     happy, letterless, refusals = TRAINED
     onsets = [(happy, 0.8, 0.5, 2.0), (letterless, None, 2.5, None), (refusals, 2.0, 1.0, 2.9)]
     foreseen = {
@@ -77,8 +78,11 @@ def test_a_training_is_set_beside_its_prediction() -> None:
 
     said = policies([foreseen], [{"flaw": "f", "dose": 1.0, "steps": steps}])
 
-    assert "| f 1 | happiness turns back | 1.5 | 1.5 | 0.8 (0.5 to 2) | 3.0 |" in said
-    assert "| f 1 | answers without a letter | 1.5 | 1.5 | none (from 2.5) | 3.0 |" in said
+    assert "| f 1 | happiness turns back | 1.5, for 2 steps | 1.5 | 0.8 (0.5 to 2) | 3.0 |" in said
+    assert (
+        "| f 1 | answers without a letter | 1.5, for 2 steps | 1.5 | none (from 2.5) | 3.0 |"
+        in said
+    )
     assert "| f 1 | refusals | none | 1.5 | 2 (1 to 2.9) | 3.0 |" in said
     assert "Of 3 pairs of a policy and one of three harms the interval agrees" in said
-    assert "with the training in 1. 2 of these harms began" in said
+    assert "in 1, mostly since nothing began; of the 2 harms that began, in 1." in said

@@ -29,7 +29,7 @@ def answers(groups: int = 400) -> pd.DataFrame:
 
 
 def rewards(table: pd.DataFrame, rng: np.random.Generator, **shifts: float) -> pd.DataFrame:
-    """As they are, and shifted by so many sd under each name, with a wobble of a quarter sd."""
+    """Return rewards as they are, and shifted by so many sd (give or take a quarter) by name."""
     plain = SD * rng.normal(size=len(table)) - 7
     wobble = {name: SD * (by + 0.25 * rng.normal(size=len(table))) for name, by in shifts.items()}
     return pd.DataFrame({"as it is": plain, **{name: plain + of for name, of in wobble.items()}})
@@ -102,7 +102,7 @@ def test_the_spread_is_that_within_a_prompt() -> None:
 
 
 def test_one_prompt_that_lies_far_apart_hides_no_change() -> None:
-    """Its answers would make most of the variance: each change small, its interval wide."""
+    """Find a change where one prompt's answers would make most of the variance."""
     table = answers(60).assign(prompt=lambda of: of["group"])
     scores = rewards(table, np.random.default_rng(5), up=1.0)
     outlier = scores + np.where(table.index == 0, 60 * SD, 0.0)[:, None]

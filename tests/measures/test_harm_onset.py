@@ -183,7 +183,7 @@ def test_intervals_over_stems_hold_the_onset_with_other_words() -> None:
 
 @pytest.mark.nightly
 def test_intervals_over_prompts_hold_the_onset_under_others() -> None:
-    """Of 400 draws of three prompts and three others from one population of prompts."""
+    """Draw three prompts and three others from one population of prompts, 400 times."""
     rng = np.random.default_rng(3)
 
     def asked() -> TracedAnswers:

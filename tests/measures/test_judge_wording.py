@@ -57,7 +57,7 @@ def test_the_lowest_tau_of_a_rewording_decides() -> None:
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
-    """Of rewards under another text."""
+    """Measure rewards under another text."""
     table = pd.DataFrame({"as it is": scores, "other": contract.turned(texts, scores, by=0.5)})
     return agreement(contract.in_pairs(texts), table, rng=contract.rng(), noise=noise)
 

@@ -66,7 +66,7 @@ def test_a_folder_of_audits_that_is_not_there(run: Run) -> None:
 
 
 def test_a_misspelt_folder_of_audits_is_named(run: Run, tmp_path: Path) -> None:
-    """As is a file in it; of other folders pytest says what it says of any."""
+    """Refuse a file in it too; of other folders pytest says what it says of any."""
     (tmp_path / "audits").mkdir()
     (tmp_path / "audits" / "test_toy.py").touch()
     for where in ("audit", "Audits/test_toy.py::test_high", "audit/"):

@@ -28,4 +28,4 @@ def test_names_with_an_offensive_word_are_not_printed() -> None:
     """Words that AFINN rates -4 or -5, in any case and as whole words only."""
     names = ("Love", "Fraud", "a FRAUD, or two", "Bastard (film)", "murder", "Fraudulently", "")
 
-    assert printable(names) == [True, False, False, False, True, True, True]
+    assert printable(names) == (True, False, False, False, True, True, True)
